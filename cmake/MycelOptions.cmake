@@ -1,0 +1,43 @@
+# Language level, warnings, sanitizers and where outputs go.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 99)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+option(MYCEL_BUILD_TESTS "Build the tests" ON)
+option(MYCEL_BUILD_BENCH "Build the benchmark programs" ON)
+option(MYCEL_WERROR "Treat warnings as errors" ON)
+set(MYCEL_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
+option(MYCEL_FUZZ "Build the libFuzzer targets (clang)" OFF)
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+find_program(MYCEL_CCACHE ccache)
+if(MYCEL_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${MYCEL_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${MYCEL_CCACHE})
+endif()
+
+# Every Mycel target links this: flags live in one place.
+add_library(mycel_flags INTERFACE)
+target_include_directories(mycel_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+target_compile_options(mycel_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wpedantic -Wnon-virtual-dtor -Wcast-align -Wimplicit-fallthrough
+  $<$<BOOL:${MYCEL_WERROR}>:-Werror>)
+if(MYCEL_SANITIZE)
+  # GCC's TSan misses races through inlined small memcpy; keep the calls visible to it.
+  target_compile_options(mycel_flags INTERFACE
+    -fsanitize=${MYCEL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
+    $<$<STREQUAL:${MYCEL_SANITIZE},thread>:-fno-builtin-memcpy>)
+  target_link_options(mycel_flags INTERFACE -fsanitize=${MYCEL_SANITIZE})
+endif()

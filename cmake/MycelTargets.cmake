@@ -1,0 +1,92 @@
+# mycel_library / mycel_program / mycel_test, and the layer law:
+#   core <- {scheduler, transport, kernels} <- bindings <- {tests, bench};  in core: base <- topo <- plan <- spi <- runtime
+# A target's layer is the folder it is declared in. A dependency on a higher or a sibling layer stops the configure step.
+
+# The layers each layer may use, itself included.
+set(MYCEL_LAYER_core core)
+set(MYCEL_LAYER_scheduler core scheduler)
+set(MYCEL_LAYER_transport core transport)
+set(MYCEL_LAYER_kernels core kernels)
+set(MYCEL_LAYER_bindings core scheduler transport kernels bindings)
+set(MYCEL_LAYER_bench core scheduler transport kernels bindings bench)
+set(MYCEL_LAYER_tests core scheduler transport kernels bindings bench tests)
+set(MYCEL_CORE_ORDER base topo plan spi runtime)
+
+function(mycel_layer_of directory out_layer out_sub)
+  file(RELATIVE_PATH rel ${PROJECT_SOURCE_DIR} ${directory})
+  string(REGEX REPLACE "/.*" "" layer ${rel})
+  string(REGEX REPLACE "^[^/]+/?([^/]*).*" "\\1" sub ${rel})
+  set(${out_layer} ${layer} PARENT_SCOPE)
+  set(${out_sub} "${sub}" PARENT_SCOPE)
+endfunction()
+
+# Stops the configuration when `target` (in the current directory) may not use `dep`.
+function(mycel_check_layer target dep)
+  get_target_property(dep_layer ${dep} MYCEL_LAYER)
+  if(NOT dep_layer)
+    return()  # third party
+  endif()
+  get_target_property(dep_sub ${dep} MYCEL_SUBLAYER)
+  get_target_property(layer ${target} MYCEL_LAYER)
+  get_target_property(sub ${target} MYCEL_SUBLAYER)
+  if(NOT dep_layer IN_LIST MYCEL_LAYER_${layer})
+    message(FATAL_ERROR "layer law: ${target} (${layer}) may not link ${dep} (${dep_layer})")
+  endif()
+  if(layer STREQUAL core AND NOT target MATCHES "_test$")
+    list(FIND MYCEL_CORE_ORDER ${sub} mine)
+    list(FIND MYCEL_CORE_ORDER ${dep_sub} theirs)
+    if(theirs GREATER mine)
+      message(FATAL_ERROR "layer law: ${target} (core/${sub}) may not link ${dep} (core/${dep_sub})")
+    endif()
+  endif()
+endfunction()
+
+function(mycel_finish_target target)
+  cmake_parse_arguments(ARG "" "" "DEPS;THIRD_PARTY" ${ARGN})
+  mycel_layer_of(${CMAKE_CURRENT_SOURCE_DIR} layer sub)
+  set_target_properties(${target} PROPERTIES MYCEL_LAYER ${layer} MYCEL_SUBLAYER "${sub}")
+  foreach(dep IN LISTS ARG_DEPS)
+    if(NOT TARGET ${dep})
+      message(FATAL_ERROR "layer law: ${target} links ${dep}, which is not declared yet (declare lower layers first)")
+    endif()
+    mycel_check_layer(${target} ${dep})
+  endforeach()
+  target_link_libraries(${target} PUBLIC ${ARG_DEPS} ${ARG_THIRD_PARTY})
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:mycel_flags>)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+endfunction()
+
+# mycel_library(name SRCS a.cc b.h DEPS mycel_x THIRD_PARTY absl::status): a static part of libmycel.
+function(mycel_library name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS;THIRD_PARTY" ${ARGN})
+  add_library(${name} STATIC ${ARG_SRCS})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  mycel_finish_target(${name} DEPS ${ARG_DEPS} THIRD_PARTY ${ARG_THIRD_PARTY})
+endfunction()
+
+# mycel_program(name SRCS ... DEPS ...): an executable in build/bin.
+function(mycel_program name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS;THIRD_PARTY" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  mycel_finish_target(${name} DEPS ${ARG_DEPS} THIRD_PARTY ${ARG_THIRD_PARTY})
+endfunction()
+
+# mycel_test(name SRCS x_test.cc DEPS ... [LABELS slow] [TIMEOUT 60]): a GoogleTest program, one CTest entry.
+function(mycel_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;THIRD_PARTY;LABELS" ${ARGN})
+  if(NOT MYCEL_BUILD_TESTS)
+    return()
+  endif()
+  add_executable(${name} ${ARG_SRCS})
+  mycel_finish_target(${name} DEPS ${ARG_DEPS} THIRD_PARTY ${ARG_THIRD_PARTY} GTest::gtest GTest::gmock GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()
+
+function(mycel_print_summary)
+  message(STATUS "Mycel ${PROJECT_VERSION}: ${CMAKE_BUILD_TYPE}, sanitizers '${MYCEL_SANITIZE}'")
+endfunction()

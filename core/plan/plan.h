@@ -1,0 +1,156 @@
+// Plan: a schedule lowered to chunk ops, for all ranks at once. Plain data; verified after every pass.
+//
+// Model
+//  * Each rank has lanes; a lane is a loop over slices of its body of ops. Iteration t runs the body in order; op o
+//    handles slice s = t - o.skew when 0 <= s < slices. Lanes of one rank run concurrently (a GPU gives each a thread
+//    block, the host walks them round-robin).
+//  * An op reads `inputs`, reduces them IN THE GIVEN ORDER when there are several, and writes the result to all
+//    `outputs`: one read, any fan-out. An operand is a place in memory or a channel. All operands of an op carry the
+//    op's chunk.
+//  * A channel is ONE directed slot ring between two ranks, used by one lane on each side; messages are FIFO. Slot
+//    count and slot size are the plan's.
+//  * A plan is independent of the element count: slice and chunk boundaries are computed at launch (see Slicing).
+//
+// Invariants (verify.h proves them)
+//  1. Every output element ends with each contribution exactly once (contract.h), also when run in place.
+//  2. No op reads what nobody wrote; no two ops race on a byte.
+//  3. No deadlock with `slot_count` slots per channel, for any slice count.
+//  4. Both sides of a channel agree on the sequence of messages.
+//  5. `finish` marks exactly the ops whose result holds all contributions of a reducing collective (avg divides there).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/base/int128.h"
+#include "core/plan/collective.h"
+#include "core/plan/schedule.h"
+
+namespace mycel {
+
+struct Operand {
+  enum class Kind : uint8_t { kSend, kRecv, kScratch, kChannel };
+  Kind kind = Kind::kSend;
+  int32_t index = -1;  // kScratch: cell; kChannel: ChannelId; kSend/kRecv: -1 (the place follows from the chunk)
+  int32_t route = -1;  // output kChannel: index into Plan::routes, -1 = direct link
+  friend bool operator==(const Operand&, const Operand&) = default;
+};
+
+/// "Slice s of op `op` in lane `lane` of the same rank is done before mine starts."
+struct Wait {
+  LaneId lane;
+  int32_t op = 0;
+  friend bool operator==(const Wait&, const Wait&) = default;
+};
+
+/// Operands lie in Plan::operands: inputs at [operands, operands + inputs), outputs right after.
+struct Op {
+  Chunk chunk;
+  int32_t operands = 0;
+  int32_t inputs = 0;
+  int32_t outputs = 0;
+  int32_t skew = 0;
+  int32_t waits = 0;  // first entry in Plan::waits
+  int32_t wait_count = 0;
+  bool finish = false;
+};
+
+struct Lane {
+  std::vector<Op> ops;
+};
+
+/// Temporary memory of a rank, as large as its chunk.
+struct ScratchCell {
+  Chunk chunk;
+};
+
+struct RankPlan {
+  std::vector<Lane> lanes;
+  std::vector<ScratchCell> scratch;
+};
+
+struct Channel {
+  Rank source;
+  Rank target;
+  int32_t index = 0;  // tells several channels between the same two ranks apart; lane number in our lowerings
+};
+
+enum class Protocol : uint8_t {
+  kInline,  // payload and flag in the same cache line, then following lines
+  kSlot,    // ring of payload slots, pipelined
+  kDirect,  // only flags travel; the consumer reads the producer's memory
+};
+
+struct Plan {
+  Collective collective = Collective::kAllReduce;
+  int32_t rank_count = 0;
+  Rank root;
+  int64_t units_per_block = 1;
+  std::vector<int64_t> block_units;  // v-collectives only
+  std::string planner;               // who made the schedule, with its variant: "ring", "direct/two-shot"
+  std::string topology;              // name; routes refer to its nodes
+  uint64_t topology_hash = 0;
+  Protocol protocol = Protocol::kSlot;
+  int64_t slice_bytes = 65536;  // a slice never exceeds this; the slot size
+  int32_t slot_count = 8;       // slots of each channel's ring, 1..kSlotCountMax
+  std::vector<Route> routes;
+  std::vector<Channel> channels;
+  std::vector<RankPlan> ranks;
+  std::vector<Operand> operands;
+  std::vector<Wait> waits;
+
+  int64_t UnitsOf(int32_t block) const {
+    return block_units.empty() ? units_per_block : block_units[static_cast<size_t>(block)];
+  }
+  const Operand* InputsOf(const Op& op) const { return operands.data() + op.operands; }
+  const Operand* OutputsOf(const Op& op) const { return operands.data() + op.operands + op.inputs; }
+};
+
+inline constexpr int32_t kSlotCountMax = 64;
+
+/// First element of unit `unit` in a block of `count` elements cut into `units` units: floor(count * unit / units).
+/// Monotone, so neighbouring chunks tile a block exactly whatever the count.
+constexpr int64_t ElementOf(int64_t count, int64_t unit, int64_t units) {
+  return static_cast<int64_t>(static_cast<int128>(count) * unit / units);
+}
+
+/// How a lane cuts its chunks at run time: every rank computes the same numbers from the plan and the count.
+/// slice s of a chunk of E elements is [min(E, s L), min(E, (s + 1) L)); an op is silent for slices that are empty,
+/// except slice 0, which always travels (it carries the signature).
+struct Slicing {
+  int64_t slice_elements = 0;  // L, the same for all ranks in a lane
+  int64_t slices = 1;          // of the lane's largest chunk over all ranks
+};
+
+/// Balanced slices of at most `slice_bytes`, cut at multiples of 64 bytes; `elements_max`: the lane's largest chunk.
+Slicing SlicingOf(int64_t elements_max, int64_t element_bytes, int64_t slice_bytes);
+
+/// Slices of a chunk of `elements` elements under `slicing`: at least 1.
+constexpr int64_t SlicesOf(int64_t elements, const Slicing& slicing) {
+  const int64_t n = slicing.slice_elements == 0 ? 1 : (elements + slicing.slice_elements - 1) / slicing.slice_elements;
+  return n < 1 ? 1 : n;
+}
+
+/// Appends ops with their operands; the only way our passes write into a plan.
+class PlanBuilder {
+ public:
+  explicit PlanBuilder(Plan* plan) : plan_(plan) {}
+  /// The channel (source, target, index), created at first use.
+  ChannelId ChannelFor(Rank source, Rank target, int32_t index);
+  Op& Add(Rank rank, LaneId lane, const Chunk& chunk, const std::vector<Operand>& inputs,
+          const std::vector<Operand>& outputs, int32_t skew);
+  int32_t AddScratch(Rank rank, const Chunk& chunk);
+
+ private:
+  Plan* plan_;
+  std::vector<std::vector<std::pair<int64_t, ChannelId>>> by_source_;  // (target, index) key -> channel
+};
+
+/// Readable text, one op a line, stable order, no floats.
+std::string ToText(const Plan& plan);
+/// 64-bit fingerprint of everything that decides what the ranks do to each other; equal on all ranks or an error.
+uint64_t HashOf(const Plan& plan);
+
+}  // namespace mycel

@@ -1,0 +1,30 @@
+// Bootstrap: how ranks meet before channels exist. Blocking, used at communicator creation only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/base/status.h"
+
+namespace mycel {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+/// One communicator's meeting point. Owned and used by one thread at a time.
+class Bootstrap {
+ public:
+  virtual ~Bootstrap() = default;
+  virtual Rank rank() const = 0;
+  virtual int32_t rank_count() const = 0;
+  /// Collective: every rank gives `mine`, gets everyone's in rank order. TimeoutError names the ranks that are missing;
+  /// RemoteError one that left.
+  virtual StatusOr<std::vector<std::string>> AllGather(const std::string& mine, SteadyTime deadline) = 0;
+  /// Collective without data.
+  Status Barrier(SteadyTime deadline) { return AllGather(std::string(), deadline).status(); }
+};
+
+}  // namespace mycel

@@ -1,0 +1,81 @@
+// The bytes of a channel: ONE directed slot ring from a source rank to a target rank, as mapped by both.
+//
+//   headers[kSlotCountMax]   written by the source, one 64-byte line each: flag, signature, size, inline bytes
+//   payload                  written by the source; slot k of a plan starts at (k % slot_count) * slice_bytes
+//   released                 written by the target: how many steps it has given back
+//
+// Step k (0, 1, 2, ... for the life of the channel, 64 bits, never reset) uses header k % kSlotCountMax. The source may
+// write step k when k - released < slot_count; it fills the payload, then stores flag = k + 1 with release order. The
+// target reads flag with acquire order, uses the payload, then stores released = k + 1 with release order.
+// Slot geometry (slot_count, slice_bytes) belongs to the plan; it changes only when the ring is drained
+// (released == step), which the source checks.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/plan/plan.h"
+
+namespace mycel {
+
+inline constexpr size_t kInlineBytesMax = 48;
+
+/// One cache line: a small message needs no other.
+struct alignas(64) SlotHeader {
+  std::atomic<uint64_t> flag;  // step + 1 when the slot is published
+  uint32_t signature;          // of the operation, see board.h
+  uint32_t bytes;              // of this message
+  union {
+    unsigned char inline_bytes[kInlineBytesMax];  // payloads of at most kInlineBytesMax bytes
+    uint64_t address;                             // kDirect: where the payload lies in the source's address space
+  };
+};
+static_assert(sizeof(SlotHeader) == 64 && alignof(SlotHeader) == 64);
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+struct alignas(128) ReleaseWord {
+  std::atomic<uint64_t> released;  // writer: the target
+};
+static_assert(sizeof(ReleaseWord) == 128);
+
+/// A rank's bell: others look at `sleepers` after publishing and wake it when somebody sleeps in the kernel.
+struct alignas(128) Bell {
+  std::atomic<uint32_t> rings;     // futex word; incremented by whoever wakes
+  std::atomic<uint32_t> sleepers;  // writer: the owner of the bell
+};
+static_assert(sizeof(Bell) == 128);
+
+/// What one side needs to use a channel. Plain pointers into mapped memory plus that side's private counters; owned by
+/// the thread that runs the communicator's collectives.
+struct ChannelEnd {
+  SlotHeader* headers = nullptr;
+  std::byte* payload = nullptr;
+  ReleaseWord* release = nullptr;
+  Bell* peer_bell = nullptr;   // rung after publish (source side) or release (target side); may be null
+  uint64_t payload_bytes = 0;  // capacity: slot_count * slice_bytes must fit
+  uint64_t step = 0;           // next step this side publishes (source) or consumes (target)
+  uint64_t released_seen = 0;  // source side: last value read from release->released
+  int32_t peer = -1;           // rank
+  bool same_address_space = false;  // kDirect may dereference the peer's pointers
+  bool direct_read = false;         // kDirect may use Transport::DirectRead
+};
+
+/// Bytes of shared memory of one channel with `payload_bytes` of payload; a multiple of 4096.
+constexpr size_t ChannelBytes(size_t payload_bytes) {
+  const size_t raw = sizeof(SlotHeader) * kSlotCountMax + sizeof(ReleaseWord) + payload_bytes;
+  return (raw + 4095) / 4096 * 4096;
+}
+
+/// The parts of a channel laid out at `base` (64-byte aligned, zero-filled): headers, release word, payload.
+inline ChannelEnd ChannelAt(std::byte* base, size_t payload_bytes) {
+  ChannelEnd end;
+  end.headers = reinterpret_cast<SlotHeader*>(base);
+  end.release = reinterpret_cast<ReleaseWord*>(base + sizeof(SlotHeader) * kSlotCountMax);
+  end.payload = base + sizeof(SlotHeader) * kSlotCountMax + sizeof(ReleaseWord);
+  end.payload_bytes = payload_bytes;
+  return end;
+}
+
+}  // namespace mycel

@@ -1,0 +1,45 @@
+// Planner: a pure function from a topology and a request to a schedule. No threads, clocks, files or devices; equal
+// inputs give equal schedules on every rank.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/rational.h"
+#include "core/base/status.h"
+#include "core/plan/collective.h"
+#include "core/plan/plan.h"
+#include "core/plan/schedule.h"
+#include "core/topo/topology.h"
+
+namespace mycel {
+
+/// What is to be planned.
+struct PlanRequest {
+  Collective collective = Collective::kAllReduce;
+  Rank root;                      // rooted collectives
+  /// nccl-tests' size: the whole vector (all_reduce, broadcast, reduce), n x block for the others.
+  int64_t bytes = 0;
+  std::string planner = "auto";   // a planner's name, or "auto"
+  std::string variant;            // e.g. "one-shot", "two-shot" for direct; empty: the planner's choice by cost
+  int32_t trees_per_root = 0;     // 0: the planner's choice
+  int32_t lanes = 1;              // at most this many lanes
+  bool in_place = false;
+  std::vector<int64_t> demand;    // alltoallv: rank_count x rank_count bytes, row = sender
+};
+
+class Planner {
+ public:
+  virtual ~Planner() = default;
+  virtual std::string_view name() const = 0;
+  /// One sentence for `mycel plan --explain`.
+  virtual std::string_view summary() const = 0;
+  /// OK, or Impossible with the reason (wrong collective, ring that does not close, ...).
+  virtual Status Serves(const Topology& topology, const PlanRequest& request) const = 0;
+  /// A schedule whose every edge has a route in the topology.
+  virtual StatusOr<Schedule> MakeSchedule(const Topology& topology, const PlanRequest& request) const = 0;
+};
+
+}  // namespace mycel

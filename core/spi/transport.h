@@ -1,0 +1,62 @@
+// Transport: a way to reach other ranks. Creates the memory that channels live in; the step loop then works on plain
+// ChannelEnd structs and never calls a virtual function.
+//
+// Life: Prepare (local resources, returns this rank's address) -> the communicator allgathers addresses -> Connect ->
+// OpenSend / OpenRecv for each channel of a plan -> destruction. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/base/status.h"
+#include "core/spi/board.h"
+#include "core/spi/bootstrap.h"
+#include "core/spi/channel.h"
+
+namespace mycel {
+
+struct TransportOptions {
+  Rank rank;
+  int32_t rank_count = 0;
+  int32_t channels_per_pair = 2;        // channel indices 0..channels_per_pair-1 between every ordered pair
+  size_t payload_bytes = 512 * 1024;    // of each channel's ring
+  uint64_t communicator = 0;            // random id shared by all ranks of the communicator
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual std::string_view name() const = 0;  // "shm", "loopback"
+
+  /// Creates local resources and returns the opaque address that peers need. SystemError says need / have / cure.
+  virtual StatusOr<std::string> Prepare(const TransportOptions& options) = 0;
+  /// `addresses[r]`: what rank r's Prepare returned. Collective; maps the peers. Reachability is proved (a token read
+  /// through the mapping), never guessed from names.
+  virtual Status Connect(const std::vector<std::string>& addresses, SteadyTime deadline) = 0;
+
+  /// Whether channels to and from `peer` exist after Connect.
+  virtual bool Reaches(Rank peer) const = 0;
+  /// The two ends of channel (source, target, index); `index` < channels_per_pair. Valid while the transport lives.
+  virtual StatusOr<ChannelEnd> OpenSend(Rank target, int32_t index) = 0;
+  virtual StatusOr<ChannelEnd> OpenRecv(Rank source, int32_t index) = 0;
+  /// The board of a reachable rank (own included), or null.
+  virtual RankBoard* BoardOf(Rank rank) = 0;
+
+  /// Slow path of a wait: OK while `peer` is alive as far as can be told, RemoteError("rank 3 (pid 17) died") else.
+  virtual Status CheckAlive(Rank peer) = 0;
+  /// Slow path of a wait: moves messages along where the transport is not plain memory. True when something moved.
+  virtual bool Progress() { return false; }
+  /// Copies `bytes` from `address` in `peer`'s memory; only when OpenRecv set ChannelEnd::direct_read.
+  virtual Status DirectRead(Rank peer, uint64_t address, void* target, size_t bytes) {
+    (void)peer, (void)address, (void)target, (void)bytes;
+    return InternalError("this transport cannot read a peer's memory");
+  }
+  /// Bytes of memory this rank holds for the communicator.
+  virtual size_t MemoryBytes() const = 0;
+};
+
+}  // namespace mycel
