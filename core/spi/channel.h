@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/base/wait.h"
 #include "core/plan/plan.h"
 
 namespace mycel {
@@ -40,13 +41,6 @@ struct alignas(128) ReleaseWord {
 };
 static_assert(sizeof(ReleaseWord) == 128);
 
-/// A rank's bell: others look at `sleepers` after publishing and wake it when somebody sleeps in the kernel.
-struct alignas(128) Bell {
-  std::atomic<uint32_t> rings;     // futex word; incremented by whoever wakes
-  std::atomic<uint32_t> sleepers;  // writer: the owner of the bell
-};
-static_assert(sizeof(Bell) == 128);
-
 /// What one side needs to use a channel. Plain pointers into mapped memory plus that side's private counters; owned by
 /// the thread that runs the communicator's collectives.
 struct ChannelEnd {
@@ -57,6 +51,8 @@ struct ChannelEnd {
   uint64_t payload_bytes = 0;  // capacity: slot_count * slice_bytes must fit
   uint64_t step = 0;           // next step this side publishes (source) or consumes (target)
   uint64_t released_seen = 0;  // source side: last value read from release->released
+  uint64_t geometry = 0;       // source side: slot_count and slice_bytes of the last operation
+  bool drain = false;          // source side: the geometry changed; wait until the ring is empty
   int32_t peer = -1;           // rank
   bool same_address_space = false;  // kDirect may dereference the peer's pointers
   bool direct_read = false;         // kDirect may use Transport::DirectRead

@@ -1,0 +1,43 @@
+// Program + (type, count) + channels -> BoundProgram: hop 6. Done once per distinct call; kept by the communicator.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/plan/program.h"
+#include "core/plan/types.h"
+#include "core/spi/launch.h"
+#include "core/spi/transport.h"
+
+namespace mycel {
+
+/// The channel ends a rank has opened, one per (peer, index, direction), kept for the communicator's life: their step
+/// counters never restart. Owner: the thread inside the communicator.
+class ChannelTable {
+ public:
+  ChannelTable(Transport* transport, int32_t rank_count, int32_t channels_per_pair);
+
+  StatusOr<ChannelEnd*> Send(Rank target, int32_t index) { return Open(target, index, true); }
+  StatusOr<ChannelEnd*> Recv(Rank source, int32_t index) { return Open(source, index, false); }
+  int32_t channels_per_pair() const { return channels_per_pair_; }
+
+ private:
+  StatusOr<ChannelEnd*> Open(Rank peer, int32_t index, bool sends);
+
+  Transport* transport_;
+  int32_t rank_count_;
+  int32_t channels_per_pair_;
+  std::vector<std::unique_ptr<ChannelEnd>> ends_;  // [direction][peer][index]
+};
+
+/// Byte offsets, slice counts and channel pointers of `program` for `count` elements of `type` per block.
+/// InvalidArgument when the ring is too small for the plan's slots or a channel index is out of range.
+StatusOr<std::unique_ptr<BoundProgram>> Bind(const Program& program, DataType type, int64_t count,
+                                             ChannelTable& channels);
+
+/// Readies a bound program's rings for a launch: a ring whose slot geometry changes must drain first.
+void ClaimRings(const BoundProgram& program);
+
+}  // namespace mycel

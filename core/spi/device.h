@@ -1,0 +1,25 @@
+// Device: where the step loop runs. The host device runs it in the calling thread.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/plan/types.h"
+#include "core/spi/launch.h"
+
+namespace mycel {
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string_view name() const = 0;
+  /// The arithmetic for (type, op), to be put into Launch::kernel.
+  virtual const void* KernelFor(DataType type, ReduceOp op) const = 0;
+  /// Runs every lane of `launch` as far as it goes without waiting; polls a blocked lane at most `polls` times. Never
+  /// blocks. One thread at a time per launch.
+  virtual StepEvent Step(Launch& launch, int polls) const noexcept = 0;
+  /// The channel (index into BoundProgram::channels) that the first unfinished lane waits for, or -1: for error texts.
+  virtual int32_t BlockedOn(const Launch& launch) const = 0;
+};
+
+}  // namespace mycel

@@ -1,0 +1,28 @@
+#include "kernels/host/host_device.h"
+
+#include "kernels/device/host.h"
+#include "kernels/step/step.h"
+
+namespace mycel {
+namespace {
+
+class HostDeviceImpl final : public Device {
+ public:
+  std::string_view name() const override { return "host"; }
+  const void* KernelFor(DataType type, ReduceOp op) const override {
+    return reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(ApplyFor(type, op)));
+  }
+  StepEvent Step(Launch& launch, int polls) const noexcept override {
+    return step::RunLaunch<HostDevicePolicy>(launch, polls);
+  }
+  int32_t BlockedOn(const Launch& launch) const override { return step::BlockedChannel<HostDevicePolicy>(launch); }
+};
+
+}  // namespace
+
+const Device& HostDevice() {
+  static const HostDeviceImpl device;
+  return device;
+}
+
+}  // namespace mycel

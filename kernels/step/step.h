@@ -1,0 +1,272 @@
+// The step loop: hop 7, single source for every device.
+//
+// A lane is a loop over slices of a body of instructions (core/plan/plan.h). One instruction on one slice is the unit: it
+// either runs (all input slots published, all output rings have room) or says "not ready"; nothing in here waits. A GPU
+// thread block spins on that answer, the host walks lanes round-robin, the simulator runs a thousand ranks on one thread.
+//
+// Order inside an instruction, which the simulator's planted bugs violate:
+//   1. every input slot is ready and every output ring has room  2. read inputs, write outputs  3. publish outputs
+//   4. release inputs
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/base/check.h"
+#include "core/spi/launch.h"
+#include "kernels/host/apply.h"
+#include "kernels/step/slot.h"
+
+namespace mycel::step {
+
+/// Most operands of one instruction: a one-shot star of this many ranks.
+inline constexpr int kOperandsMax = 1024;
+
+enum class SliceEvent : uint8_t { kRan, kNotReady, kMismatch, kFailed };
+
+/// One slice of one instruction, with everything resolved.
+struct SliceView {
+  const BoundInstruction* instruction;
+  const BoundOperand* operands;
+  int64_t first;     // element
+  int64_t elements;
+  int64_t bytes;
+};
+
+/// Whether all channels of the slice can go. Sets fault_channel to the one that blocks.
+template <typename D>
+inline bool ChannelsReady(Launch& launch, const SliceView& view) {
+  const BoundProgram& program = *launch.program;
+  const BoundInstruction& in = *view.instruction;
+  for (int i = 0; i < in.inputs; ++i) {
+    const BoundOperand& operand = view.operands[i];
+    if (operand.base != OperandBase::kChannel) continue;
+    if (!IsReady<D>(*program.channels[static_cast<size_t>(operand.channel)])) return false;
+  }
+  for (int i = in.inputs; i < in.inputs + in.outputs; ++i) {
+    const BoundOperand& operand = view.operands[i];
+    if (operand.base != OperandBase::kChannel) continue;
+    if (!HasCredit<D>(*program.channels[static_cast<size_t>(operand.channel)], program.slot_count)) return false;
+  }
+  return true;
+}
+
+inline std::byte* MemoryOf(const Launch& launch, const BoundOperand& operand, int64_t first) {
+  return launch.bases[static_cast<size_t>(operand.base)] + operand.offset +
+         first * static_cast<int64_t>(launch.element_bytes);
+}
+
+/// Where the payload of a ready input slot lies; null after recording a fault. With kDirect and a peer in another
+/// process the bytes are fetched into `landing`.
+template <typename D>
+inline const void* InputOf(Launch& launch, const BoundOperand& operand, const SliceView& view, std::byte* landing) {
+  const BoundProgram& program = *launch.program;
+  ChannelEnd& end = *program.channels[static_cast<size_t>(operand.channel)];
+  const SlotHeader& header = HeaderOf(end);
+  if (header.signature != launch.signature || header.bytes != static_cast<uint32_t>(view.bytes)) [[unlikely]] {
+    launch.fault_channel = operand.channel;
+    launch.fault_signature = header.signature;
+    return nullptr;
+  }
+  if (view.bytes <= static_cast<int64_t>(kInlineBytesMax)) return header.inline_bytes;
+  if (program.protocol != Protocol::kDirect) return PayloadOf(end, program.slot_count, program.slice_bytes);
+  if (end.same_address_space) return reinterpret_cast<const void*>(static_cast<uintptr_t>(header.address));
+  if (!launch.direct_read(launch.direct_context, end.peer, header.address, landing, static_cast<size_t>(view.bytes))) {
+    launch.fault_channel = operand.channel;
+    launch.direct_failed = true;
+    return nullptr;
+  }
+  return landing;
+}
+
+/// Runs one slice of one instruction if it can.
+template <typename D>
+inline SliceEvent RunSlice(Launch& launch, const SliceView& view) {
+  if (!ChannelsReady<D>(launch, view)) return SliceEvent::kNotReady;
+  const BoundProgram& program = *launch.program;
+  const BoundInstruction& in = *view.instruction;
+  const void* inputs[kOperandsMax];
+  void* outputs[kOperandsMax];
+  uint32_t stream_outputs = 0;
+  int output_count = 0;
+
+  // Outputs first: a lone memory output is where a direct read may land without a bounce.
+  const bool direct = program.protocol == Protocol::kDirect && view.bytes > static_cast<int64_t>(kInlineBytesMax);
+  std::byte* memory_output = nullptr;
+  for (int i = in.inputs; i < in.inputs + in.outputs; ++i) {
+    const BoundOperand& operand = view.operands[i];
+    if (operand.base != OperandBase::kChannel) {
+      memory_output = MemoryOf(launch, operand, view.first);
+      if (launch.stream_outputs && output_count < 32) stream_outputs |= 1u << output_count;
+      outputs[output_count++] = memory_output;
+      continue;
+    }
+    ChannelEnd& end = *program.channels[static_cast<size_t>(operand.channel)];
+    if (view.bytes <= static_cast<int64_t>(kInlineBytesMax)) {
+      outputs[output_count++] = HeaderOf(end).inline_bytes;
+    } else if (!direct) {
+      outputs[output_count++] = PayloadOf(end, program.slot_count, program.slice_bytes);
+    }
+  }
+
+  std::byte* bounce = launch.bounce;
+  for (int i = 0; i < in.inputs; ++i) {
+    const BoundOperand& operand = view.operands[i];
+    if (operand.base != OperandBase::kChannel) {
+      inputs[i] = MemoryOf(launch, operand, view.first);
+      continue;
+    }
+    std::byte* landing = in.inputs == 1 && memory_output != nullptr ? memory_output : bounce;
+    inputs[i] = InputOf<D>(launch, operand, view, landing);
+    if (inputs[i] == nullptr) [[unlikely]] {
+      return launch.direct_failed ? SliceEvent::kFailed : SliceEvent::kMismatch;
+    }
+    bounce += program.slice_bytes;
+  }
+
+  if (view.bytes > 0 && output_count > 0) {
+    if (in.inputs == 1 && !in.finish) {
+      if (!(output_count == 1 && outputs[0] == inputs[0])) {
+        D::Copy(inputs[0], outputs, output_count, static_cast<size_t>(view.bytes), stream_outputs);
+      }
+    } else {
+      ApplyOptions options;
+      options.finish = in.finish != 0;
+      options.rank_count = launch.rank_count;
+      options.stream_outputs = stream_outputs;
+      D::Apply(launch.kernel, inputs, in.inputs, outputs, output_count, static_cast<size_t>(view.elements), options);
+    }
+    // A peer that reads our memory directly relies on the flag; non-temporal stores are not ordered by it.
+    if (stream_outputs != 0) D::StreamFence();
+  }
+
+  for (int i = in.inputs; i < in.inputs + in.outputs; ++i) {
+    const BoundOperand& operand = view.operands[i];
+    if (operand.base != OperandBase::kChannel) continue;
+    ChannelEnd& end = *program.channels[static_cast<size_t>(operand.channel)];
+    SlotHeader& header = HeaderOf(end);
+    header.signature = launch.signature;
+    header.bytes = static_cast<uint32_t>(view.bytes);
+    if (direct) {
+      const void* source = memory_output != nullptr ? memory_output : inputs[0];
+      header.address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(source));
+    }
+    Publish<D>(end);
+    ++launch.messages;
+    launch.message_bytes += static_cast<uint64_t>(view.bytes);
+  }
+  for (int i = 0; i < in.inputs; ++i) {
+    const BoundOperand& operand = view.operands[i];
+    if (operand.base == OperandBase::kChannel) Release<D>(*program.channels[static_cast<size_t>(operand.channel)]);
+  }
+  return SliceEvent::kRan;
+}
+
+template <typename D>
+inline bool WaitsDone(const Launch& launch, const BoundInstruction& in, int64_t slice) {
+  for (int i = 0; i < in.wait_count; ++i) {
+    const BoundWait& wait = launch.program->waits[static_cast<size_t>(in.waits + i)];
+    const BoundInstruction& other = launch.program->instructions[static_cast<size_t>(wait.instruction)];
+    const int64_t needed = std::min(slice + 1, other.slices);
+    if (static_cast<int64_t>(launch.finished[wait.instruction]) < needed) return false;
+  }
+  return true;
+}
+
+/// kDirect: our buffers are free only when every message has been read.
+template <typename D>
+inline bool DirectReadsDone(Launch& launch) {
+  for (int32_t channel : launch.program->send_channels) {
+    ChannelEnd& end = *launch.program->channels[static_cast<size_t>(channel)];
+    if (end.released_seen == end.step) continue;
+    // acquire: pairs with the release in Release; the peer has finished reading our memory.
+    end.released_seen = D::LoadAcquire(end.release->released);
+    if (end.released_seen != end.step) return false;
+  }
+  return true;
+}
+
+/// Runs lane `lane` until it is done or blocked.
+template <typename D>
+inline StepEvent RunLane(Launch& launch, int32_t lane, int polls) {
+  const BoundProgram& program = *launch.program;
+  const BoundLane& body = program.lanes[static_cast<size_t>(lane)];
+  LaneState& state = launch.lanes[lane];
+  if (body.after >= 0 && !launch.lanes[body.after].done) return StepEvent::kIdle;
+  bool ran = false;
+  for (; state.iteration < body.iterations; ++state.iteration, state.pc = 0) {
+    for (; state.pc < body.count; ++state.pc) {
+      const int32_t index = body.first + state.pc;
+      const BoundInstruction& in = program.instructions[static_cast<size_t>(index)];
+      const int64_t slice = state.iteration - in.skew;
+      if (slice < 0 || slice >= in.slices) continue;
+      SliceView view;
+      view.instruction = &in;
+      view.operands = program.operands.data() + in.operands;
+      view.first = slice * body.slice_elements;
+      view.elements = std::min(body.slice_elements, in.elements - view.first);
+      view.bytes = view.elements * static_cast<int64_t>(launch.element_bytes);
+      SliceEvent event = SliceEvent::kNotReady;
+      for (int poll = 0; poll < polls; ++poll) {
+        if (in.wait_count == 0 || WaitsDone<D>(launch, in, slice)) event = RunSlice<D>(launch, view);
+        if (event != SliceEvent::kNotReady) break;
+        D::Relax();
+      }
+      if (event == SliceEvent::kNotReady) return ran ? StepEvent::kProgress : StepEvent::kIdle;
+      if (event != SliceEvent::kRan) {
+        launch.fault_lane = lane;
+        return event == SliceEvent::kMismatch ? StepEvent::kMismatch : StepEvent::kFailed;
+      }
+      ran = true;
+      if (launch.finished != nullptr) ++launch.finished[index];
+    }
+  }
+  state.done = true;
+  return StepEvent::kDone;
+}
+
+/// Walks all lanes once, each as far as it goes.
+template <typename D>
+inline StepEvent RunLaunch(Launch& launch, int polls) {
+  const auto lanes = static_cast<int32_t>(launch.program->lanes.size());
+  // A blocked lane is polled in place only when there is no other to turn to.
+  const int lane_polls = lanes == 1 ? polls : 1;
+  bool progress = false;
+  bool all_done = true;
+  for (int32_t lane = 0; lane < lanes; ++lane) {
+    if (launch.lanes[lane].done) continue;
+    const StepEvent event = RunLane<D>(launch, lane, lane_polls);
+    if (event == StepEvent::kMismatch || event == StepEvent::kFailed) return event;
+    progress |= event != StepEvent::kIdle;
+    all_done &= event == StepEvent::kDone;
+  }
+  if (!all_done) return progress ? StepEvent::kProgress : StepEvent::kIdle;
+  if (launch.program->protocol == Protocol::kDirect && !DirectReadsDone<D>(launch)) return StepEvent::kIdle;
+  return StepEvent::kDone;
+}
+
+/// The channel that the first unfinished lane waits for, or -1.
+template <typename D>
+inline int32_t BlockedChannel(const Launch& launch) {
+  const BoundProgram& program = *launch.program;
+  for (size_t lane = 0; lane < program.lanes.size(); ++lane) {
+    const BoundLane& body = program.lanes[lane];
+    const LaneState& state = launch.lanes[lane];
+    if (state.done || state.pc >= body.count) continue;
+    const BoundInstruction& in = program.instructions[static_cast<size_t>(body.first + state.pc)];
+    const BoundOperand* operands = program.operands.data() + in.operands;
+    for (int i = 0; i < in.inputs + in.outputs; ++i) {
+      if (operands[i].base != OperandBase::kChannel) continue;
+      ChannelEnd copy = *program.channels[static_cast<size_t>(operands[i].channel)];
+      const bool open = i < in.inputs ? IsReady<D>(copy) : HasCredit<D>(copy, program.slot_count);
+      if (!open) return operands[i].channel;
+    }
+  }
+  for (int32_t channel : program.send_channels) {
+    const ChannelEnd& end = *program.channels[static_cast<size_t>(channel)];
+    if (D::LoadAcquire(end.release->released) != end.step) return channel;
+  }
+  return -1;
+}
+
+}  // namespace mycel::step
