@@ -12,8 +12,9 @@
 
 namespace mycel {
 
-/// Always reduced, denominator > 0. Arithmetic that leaves 64 bits stops the process (MYCEL_CHECK); code that handles
-/// user input uses the Try* forms, which return InvalidArgument.
+/// Always reduced, denominator > 0, so equal numbers have equal parts. Arithmetic that leaves 64 bits, or divides by
+/// zero, stops the process (MYCEL_CHECK); code that handles user input uses the Try* forms, which return
+/// InvalidArgument.
 class Rational {
  public:
   constexpr Rational() = default;
@@ -25,9 +26,10 @@ class Rational {
   double ToDouble() const { return static_cast<double>(numerator_) / static_cast<double>(denominator_); }
   /// "7/50", "3", "-1/2".
   std::string ToString() const;
-  /// Exact decimal ("12.5", "1e3") or fraction ("25/2").
+  /// Exact decimal as JSON writes it ("12.5", "-1e3") or fraction of integers ("25/2"); never goes through a double.
   static StatusOr<Rational> Parse(std::string_view text);
 
+  /// numerator / denominator in lowest terms, if that fits 64 bits and denominator is not 0.
   static StatusOr<Rational> TryMake(int128 numerator, int128 denominator);
   static StatusOr<Rational> TryAdd(const Rational& a, const Rational& b);
   static StatusOr<Rational> TryMultiply(const Rational& a, const Rational& b);
