@@ -19,6 +19,17 @@
 
 namespace mycel {
 
+/// Payload bytes of each channel's ring, so that the rings towards a rank (two from every other rank) stay within 8 MiB
+/// together: 512 KiB up to 9 ranks, then less, never below 16 KiB. A multiple of 4096.
+constexpr size_t PayloadBytesFor(int32_t rank_count) {
+  constexpr size_t kMost = 512 * 1024;
+  constexpr size_t kLeast = 16 * 1024;
+  constexpr size_t kInboundBytes = 8 * 1024 * 1024;
+  if (rank_count <= 1) return kMost;
+  const size_t share = kInboundBytes / (2 * static_cast<size_t>(rank_count - 1)) / 4096 * 4096;
+  return share > kMost ? kMost : (share < kLeast ? kLeast : share);
+}
+
 struct TransportOptions {
   Rank rank;
   int32_t rank_count = 0;
@@ -46,7 +57,9 @@ class Transport {
   /// The board of a reachable rank (own included), or null.
   virtual RankBoard* BoardOf(Rank rank) = 0;
 
-  /// Slow path of a wait: OK while `peer` is alive as far as can be told, RemoteError("rank 3 (pid 17) died") else.
+  /// Slow path of a wait: OK while `peer` is alive as far as can be told, RemoteError("rank 3 (pid 17) died") else. A
+  /// peer may publish its last message and leave between the caller's look and this call: look once more before
+  /// believing the error.
   virtual Status CheckAlive(Rank peer) = 0;
   /// Slow path of a wait: moves messages along where the transport is not plain memory. True when something moved.
   virtual bool Progress() { return false; }

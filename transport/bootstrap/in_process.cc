@@ -1,0 +1,91 @@
+#include "transport/bootstrap/in_process.h"
+
+#include "core/base/check.h"
+#include "transport/bootstrap/rank_list.h"
+
+namespace mycel {
+
+class InProcessBootstrap final : public Bootstrap {
+ public:
+  InProcessBootstrap(std::shared_ptr<Meeting> meeting, Rank rank) : meeting_(std::move(meeting)), rank_(rank) {}
+  ~InProcessBootstrap() override { meeting_->Leave(rank_); }
+  InProcessBootstrap(const InProcessBootstrap&) = delete;
+  InProcessBootstrap& operator=(const InProcessBootstrap&) = delete;
+
+  Rank rank() const override { return rank_; }
+  int32_t rank_count() const override { return meeting_->rank_count_; }
+  StatusOr<std::vector<std::string>> AllGather(const std::string& mine, SteadyTime deadline) override {
+    return meeting_->AllGather(rank_, mine, deadline);
+  }
+
+ private:
+  const std::shared_ptr<Meeting> meeting_;
+  const Rank rank_;
+};
+
+Meeting::Meeting(int32_t rank_count) : rank_count_(rank_count) {
+  MYCEL_CHECK_GE(rank_count, 1);
+  joined_.resize(static_cast<size_t>(rank_count));
+  round_ = NewRound();
+}
+
+std::shared_ptr<Meeting> Meeting::Make(int32_t rank_count) { return std::shared_ptr<Meeting>(new Meeting(rank_count)); }
+
+std::shared_ptr<Meeting::Round> Meeting::NewRound() const {
+  auto round = std::make_shared<Round>();
+  round->values.resize(static_cast<size_t>(rank_count_));
+  round->arrived.resize(static_cast<size_t>(rank_count_));
+  return round;
+}
+
+StatusOr<std::unique_ptr<Bootstrap>> Meeting::Join(Rank rank) {
+  if (!rank.valid() || rank.value() >= rank_count_) {
+    return InvalidArgument("rank " + std::to_string(rank.value()) + " does not exist: the communicator has " +
+                           std::to_string(rank_count_) + " ranks, 0 to " + std::to_string(rank_count_ - 1));
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (joined_[rank.index()]) {
+    return InvalidUsage("rank " + std::to_string(rank.value()) +
+                        " has joined this meeting already: give each thread its own rank, and each communicator its "
+                        "own meeting");
+  }
+  joined_[rank.index()] = true;
+  return std::unique_ptr<Bootstrap>(std::make_unique<InProcessBootstrap>(shared_from_this(), rank));
+}
+
+StatusOr<std::vector<std::string>> Meeting::AllGather(Rank rank, const std::string& mine, SteadyTime deadline) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!broken_.ok()) return broken_;
+  const std::shared_ptr<Round> round = round_;
+  MYCEL_CHECK(!round->arrived[rank.index()]);
+  round->values[rank.index()] = mine;
+  round->arrived[rank.index()] = true;
+  if (++round->arrived_count == rank_count_) {
+    round_ = NewRound();
+    changed_.notify_all();
+    return round->values;
+  }
+  const auto complete = [&] { return round->arrived_count == rank_count_; };
+  const bool settled = changed_.wait_until(lock, deadline, [&] { return complete() || !broken_.ok(); });
+  if (complete()) return round->values;
+  if (settled) return broken_;
+  std::vector<Rank> missing;
+  for (Rank r : Ids<Rank>(rank_count_)) {
+    if (!round->arrived[r.index()]) missing.push_back(r);
+  }
+  broken_ = TimeoutError("rank " + std::to_string(rank.value()) + " waited until its deadline for " +
+                         RankList(missing) + " to arrive; see why they are late, or raise the timeout");
+  changed_.notify_all();
+  return broken_;
+}
+
+void Meeting::Leave(Rank rank) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (broken_.ok()) {
+    broken_ = RemoteError("rank " + std::to_string(rank.value()) +
+                          " left: see its own error, or why it made fewer calls than the others");
+  }
+  changed_.notify_all();
+}
+
+}  // namespace mycel
