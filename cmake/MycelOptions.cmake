@@ -17,6 +17,12 @@ option(MYCEL_BUILD_BENCH "Build the benchmark programs" ON)
 option(MYCEL_WERROR "Treat warnings as errors" ON)
 set(MYCEL_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
 option(MYCEL_FUZZ "Build the libFuzzer targets (clang)" OFF)
+set(MYCEL_TEST_LABEL "" CACHE STRING "Declare only the tests with this label; empty means all")
+
+option(MYCEL_CUDA "Build the CUDA device (needs nvcc)" OFF)
+option(MYCEL_HIP "Build the HIP device (needs hipcc)" OFF)
+set(MYCEL_CUDA_ARCHITECTURES 80 90 100 CACHE STRING "CUDA architectures: A100, H100 and H200, B200")
+set(MYCEL_HIP_ARCHITECTURES gfx90a gfx940 CACHE STRING "HIP architectures: MI250, MI300")
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
@@ -37,9 +43,11 @@ target_compile_options(mycel_flags INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<BOOL:${MYCEL_WERROR}>:-Werror>)
 if(MYCEL_SANITIZE)
-  # GCC's TSan misses races through inlined small memcpy; keep the calls visible to it.
-  target_compile_options(mycel_flags INTERFACE
-    -fsanitize=${MYCEL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
-    $<$<STREQUAL:${MYCEL_SANITIZE},thread>:-fno-builtin-memcpy>)
+  set(sanitize -fsanitize=${MYCEL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  if(MYCEL_SANITIZE MATCHES "thread")
+    # GCC's TSan misses races through inlined small memcpy; keep the calls visible to it.
+    list(APPEND sanitize -fno-builtin-memcpy)
+  endif()
+  target_compile_options(mycel_flags INTERFACE ${sanitize})
   target_link_options(mycel_flags INTERFACE -fsanitize=${MYCEL_SANITIZE})
 endif()

@@ -1,18 +1,16 @@
 // Bootstrap: how ranks meet before channels exist. Blocking, used at communicator creation only.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/base/ids.h"
 #include "core/base/status.h"
 
 namespace mycel {
-
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 /// One communicator's meeting point. Owned and used by one thread at a time.
 class Bootstrap {
