@@ -6,6 +6,25 @@
 
 namespace mycel {
 
+std::string_view NameOf(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::kInline:
+      return "inline";
+    case Protocol::kSlot:
+      return "slot";
+    case Protocol::kDirect:
+      return "direct";
+  }
+  return "?";
+}
+
+StatusOr<Protocol> ParseProtocol(std::string_view name) {
+  for (Protocol protocol : {Protocol::kInline, Protocol::kSlot, Protocol::kDirect}) {
+    if (NameOf(protocol) == name) return protocol;
+  }
+  return InvalidArgument("unknown protocol '" + std::string(name) + "'; use one of: inline slot direct");
+}
+
 Slicing SlicingOf(int64_t elements_max, int64_t element_bytes, int64_t slice_bytes) {
   MYCEL_CHECK_GT(element_bytes, 0);
   MYCEL_CHECK_GE(slice_bytes, 64);

@@ -7,9 +7,11 @@
 //  * An op reads `inputs`, reduces them IN THE GIVEN ORDER when there are several, and writes the result to all
 //    `outputs`: one read, any fan-out. An operand is a place in memory or a channel. All operands of an op carry the
 //    op's chunk.
-//  * A channel is ONE directed slot ring between two ranks, used by one lane on each side; messages are FIFO. Slot
-//    count and slot size are the plan's.
+//  * A channel is ONE directed slot ring between two ranks, used by one lane on each side, of the same number, so that
+//    both cut slices alike; messages are FIFO. Slot count and slot size are the plan's.
 //  * A plan is independent of the element count: slice and chunk boundaries are computed at launch (see Slicing).
+//  * Protocol::kDirect: a message refers to the memory its op wrote, or, if it wrote none, to its only input. The
+//    consumer reads that memory until its own op is done, so the producer may overwrite it only after that.
 //
 // Invariants (verify.h proves them)
 //  1. Every output element ends with each contribution exactly once (contract.h), also when run in place.
@@ -21,10 +23,12 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/ids.h"
 #include "core/base/int128.h"
+#include "core/base/status.h"
 #include "core/plan/collective.h"
 #include "core/plan/schedule.h"
 
@@ -38,7 +42,8 @@ struct Operand {
   friend bool operator==(const Operand&, const Operand&) = default;
 };
 
-/// "Slice s of op `op` in lane `lane` of the same rank is done before mine starts."
+/// "Slice s of op `op` in lane `lane` of the same rank is done before mine starts"; where that op has fewer slices, its
+/// last one. Both lanes have the same widest chunk, so that slice s means the same bytes.
 struct Wait {
   LaneId lane;
   int32_t op = 0;
@@ -109,6 +114,12 @@ struct Plan {
 };
 
 inline constexpr int32_t kSlotCountMax = 64;
+inline constexpr int64_t kSliceBytesMax = int64_t{1} << 30;
+inline constexpr int32_t kOpOperandsMax = 1024;  // inputs of one op, and outputs
+
+/// "inline", "slot", "direct".
+std::string_view NameOf(Protocol protocol);
+StatusOr<Protocol> ParseProtocol(std::string_view name);
 
 /// First element of unit `unit` in a block of `count` elements cut into `units` units: floor(count * unit / units).
 /// Monotone, so neighbouring chunks tile a block exactly whatever the count.
@@ -123,6 +134,12 @@ struct Slicing {
   int64_t slice_elements = 0;  // L, the same for all ranks in a lane
   int64_t slices = 1;          // of the lane's largest chunk over all ranks
 };
+
+/// Elements that no chunk of `units_max` of a block's `units` units exceeds: what a lane's slicing is computed from.
+/// The ceiling, so that ranks agree although equal unit ranges may differ by one element.
+constexpr int64_t ElementsMaxOf(int64_t count, int64_t units_max, int64_t units) {
+  return units == 0 ? 0 : static_cast<int64_t>((static_cast<int128>(count) * units_max + units - 1) / units);
+}
 
 /// Balanced slices of at most `slice_bytes`, cut at multiples of 64 bytes; `elements_max`: the lane's largest chunk.
 Slicing SlicingOf(int64_t elements_max, int64_t element_bytes, int64_t slice_bytes);
@@ -150,7 +167,8 @@ class PlanBuilder {
 
 /// Readable text, one op a line, stable order, no floats.
 std::string ToText(const Plan& plan);
-/// 64-bit fingerprint of everything that decides what the ranks do to each other; equal on all ranks or an error.
+/// 64-bit fingerprint of everything that decides what the ranks do to each other (not names, not routes); equal on all
+/// ranks or an error.
 uint64_t HashOf(const Plan& plan);
 
 }  // namespace mycel

@@ -1,5 +1,5 @@
-// The independent verifier: proves a plan right whoever made it. Works on chunk ops only and shares no code with planners
-// or lowering. See plan.h for the numbered invariants.
+// The independent verifier: proves a plan right whoever made it. Works on chunk ops only and shares no code with
+// planners or lowering. See plan.h for the numbered invariants.
 #pragma once
 
 #include <string>
@@ -31,7 +31,8 @@ struct LinkLoads {
   LinkId bottleneck;
 };
 
-/// InvalidArgument when a route does not exist in `topology`, does not join the channel's ranks, or passes through a rank.
+/// InvalidArgument when a route does not exist in `topology`, does not join the channel's ranks, or passes through a
+/// rank.
 StatusOr<LinkLoads> ComputeLinkLoads(const Plan& plan, const Topology& topology);
 
 }  // namespace mycel
