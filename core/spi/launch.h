@@ -34,7 +34,7 @@ struct BoundInstruction {
   int16_t outputs;
   int16_t wait_count;
   int16_t finish;
-  int32_t pad;
+  uint32_t salt;  // added to Launch::signature: tells the messages of one launch apart (sends of different types)
 };
 static_assert(sizeof(BoundInstruction) == 40 && std::is_trivially_copyable_v<BoundInstruction>);
 

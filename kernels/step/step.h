@@ -63,7 +63,7 @@ inline const void* InputOf(Launch& launch, const BoundOperand& operand, const Sl
   const BoundProgram& program = *launch.program;
   ChannelEnd& end = *program.channels[static_cast<size_t>(operand.channel)];
   const SlotHeader& header = HeaderOf(end);
-  if (header.signature != launch.signature || header.bytes != static_cast<uint32_t>(view.bytes)) [[unlikely]] {
+  if (header.signature != launch.signature + view.instruction->salt || header.bytes != static_cast<uint32_t>(view.bytes)) [[unlikely]] {
     launch.fault_channel = operand.channel;
     launch.fault_signature = header.signature;
     return nullptr;
@@ -145,7 +145,7 @@ inline SliceEvent RunSlice(Launch& launch, const SliceView& view) {
     if (operand.base != OperandBase::kChannel) continue;
     ChannelEnd& end = *program.channels[static_cast<size_t>(operand.channel)];
     SlotHeader& header = HeaderOf(end);
-    header.signature = launch.signature;
+    header.signature = launch.signature + in.salt;
     header.bytes = static_cast<uint32_t>(view.bytes);
     if (direct) {
       const void* source = memory_output != nullptr ? memory_output : inputs[0];

@@ -1,0 +1,266 @@
+// Hop 1: accept. Arguments are checked here, once, with a text that names the argument and the rule.
+#include <cstdint>
+#include <string>
+
+#include "bindings/c/group_state.h"
+#include "bindings/c/handle.h"
+#include "bindings/c/mycel.h"
+#include "bindings/c/status_map.h"
+#include "core/plan/contract.h"
+
+namespace mycel {
+namespace {
+
+struct Span {
+  uintptr_t begin;
+  uintptr_t end;
+};
+
+Span SpanOf(const void* buffer, uint64_t bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(buffer);
+  return {begin, begin + bytes};
+}
+
+bool Overlap(const Span& a, const Span& b) { return a.begin < b.end && b.begin < a.end; }
+
+Status CheckType(mycelDataType_t type, const char* function) {
+  if (static_cast<int>(type) >= 0 && static_cast<size_t>(type) < AllDataTypes().size()) return OkStatus();
+  return InvalidArgument(std::string(function) + ": datatype " + std::to_string(static_cast<int>(type)) +
+                         " is not one of mycelInt8 (0) ... mycelBfloat16 (9)");
+}
+
+Status CheckOp(mycelRedOp_t op, const char* function) {
+  if (static_cast<int>(op) >= 0 && static_cast<size_t>(op) < AllReduceOps().size()) return OkStatus();
+  return InvalidArgument(std::string(function) + ": op " + std::to_string(static_cast<int>(op)) +
+                         " is not one of mycelSum (0), mycelProd, mycelMax, mycelMin, mycelAvg (4)");
+}
+
+Status CheckPeer(int peer, const Communicator& communicator, const char* name, const char* function) {
+  if (peer >= 0 && peer < communicator.rank_count()) return OkStatus();
+  return InvalidArgument(std::string(function) + ": " + name + " " + std::to_string(peer) + " is not a rank of 0.." +
+                         std::to_string(communicator.rank_count() - 1));
+}
+
+/// Elements of the layout's buffer at `rank`, in blocks of `count`.
+uint64_t BlocksIn(Layout layout, int32_t rank, int32_t rank_count, int32_t root) {
+  switch (layout) {
+    case Layout::kOne:
+    case Layout::kMine:
+      return 1;
+    case Layout::kAll:
+    case Layout::kFromMe:
+    case Layout::kToMe:
+      return static_cast<uint64_t>(rank_count);
+    case Layout::kOneAtRoot:
+      return rank == root ? 1 : 0;
+    case Layout::kAllAtRoot:
+      return rank == root ? static_cast<uint64_t>(rank_count) : 0;
+  }
+  return 0;
+}
+
+/// NULL buffers, sizes beyond the address space, and overlaps other than the collective's in-place rule.
+Status CheckBuffers(const CollectiveCall& call, const Communicator& communicator, const char* function) {
+  const CollectiveInfo& info = InfoOf(call.collective);
+  const int32_t rank = communicator.rank().value();
+  const int32_t n = communicator.rank_count();
+  const uint64_t block_bytes = call.count * SizeOf(call.type);
+  if (call.count > (uint64_t{1} << 62) / static_cast<uint64_t>(n) / SizeOf(call.type)) [[unlikely]] {
+    return InvalidArgument(std::string(function) + ": count " + std::to_string(call.count) +
+                           " times the type's size and the rank count is beyond 2^62 bytes");
+  }
+  const uint64_t send_bytes = block_bytes * BlocksIn(info.send, rank, n, call.root);
+  const uint64_t recv_bytes = block_bytes * BlocksIn(info.recv, rank, n, call.root);
+  if (send_bytes > 0 && call.send == nullptr) return InvalidArgument(std::string(function) + ": sendbuff is NULL");
+  if (recv_bytes > 0 && call.recv == nullptr) return InvalidArgument(std::string(function) + ": recvbuff is NULL");
+  if (send_bytes == 0 || recv_bytes == 0 || !Overlap(SpanOf(call.send, send_bytes), SpanOf(call.recv, recv_bytes))) {
+    return OkStatus();
+  }
+  const Contract contract{call.collective, n, Rank(call.root)};
+  const int64_t offset = contract.InPlaceOffset(communicator.rank()) * static_cast<int64_t>(block_bytes);
+  const auto expected = static_cast<uintptr_t>(static_cast<int64_t>(reinterpret_cast<uintptr_t>(call.send)) + offset);
+  if (reinterpret_cast<uintptr_t>(call.recv) == expected) return OkStatus();
+  return InvalidArgument(std::string(function) + ": sendbuff and recvbuff overlap, and not as the in-place rule says (" +
+                         "recvbuff must be sendbuff " + (offset < 0 ? "- " : "+ ") +
+                         std::to_string(offset < 0 ? -offset : offset) + " bytes on rank " + std::to_string(rank) + ")");
+}
+
+struct Arguments {
+  Collective collective;
+  const void* send;
+  void* recv;
+  size_t count;
+  mycelDataType_t type;
+  mycelRedOp_t op;
+  int root;
+};
+
+mycelResult_t Accept(const Arguments& arguments, mycelComm_t comm, mycelStream_t stream, const char* function) {
+  Status status = CheckHandle(comm, function);
+  if (status.ok()) status = CheckType(arguments.type, function);
+  if (status.ok()) status = CheckOp(arguments.op, function);
+  if (!status.ok()) [[unlikely]] return Refuse(status);
+  const Communicator& communicator = *comm->communicator;
+  CollectiveCall call;
+  call.collective = arguments.collective;
+  call.type = static_cast<DataType>(arguments.type);
+  call.op = static_cast<ReduceOp>(arguments.op);
+  call.send = arguments.send;
+  call.recv = arguments.recv;
+  call.count = arguments.count;
+  if (InfoOf(call.collective).rooted) {
+    status = CheckPeer(arguments.root, communicator, "root", function);
+    call.root = arguments.root;
+  }
+  if (status.ok()) status = CheckBuffers(call, communicator, function);
+  if (!status.ok()) [[unlikely]] return Refuse(status);
+  return Submit(comm, call, stream, function);
+}
+
+mycelResult_t AcceptPoint(const PointCall& call, mycelDataType_t type, mycelComm_t comm, mycelStream_t stream,
+                          const char* function) {
+  Status status = CheckHandle(comm, function);
+  if (status.ok()) status = CheckType(type, function);
+  if (status.ok()) status = CheckPeer(call.peer, *comm->communicator, "peer", function);
+  if (status.ok() && call.count > 0 && call.buffer == nullptr) {
+    status = InvalidArgument(std::string(function) + ": the buffer is NULL");
+  }
+  if (!status.ok()) return Refuse(status);
+  PointCall typed = call;
+  typed.type = static_cast<DataType>(type);
+  return SubmitPoints(comm, {typed}, stream, function);
+}
+
+}  // namespace
+}  // namespace mycel
+
+using mycel::Collective;
+
+extern "C" {
+
+mycelResult_t mycelAllReduce(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype,
+                             mycelRedOp_t op, mycelComm_t comm, mycelStream_t stream) {
+  return mycel::Accept({Collective::kAllReduce, sendbuff, recvbuff, count, datatype, op, -1}, comm, stream,
+                       "mycelAllReduce");
+}
+
+mycelResult_t mycelAllGather(const void* sendbuff, void* recvbuff, size_t sendcount, mycelDataType_t datatype,
+                             mycelComm_t comm, mycelStream_t stream) {
+  return mycel::Accept({Collective::kAllGather, sendbuff, recvbuff, sendcount, datatype, mycelSum, -1}, comm, stream,
+                       "mycelAllGather");
+}
+
+mycelResult_t mycelReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount, mycelDataType_t datatype,
+                                 mycelRedOp_t op, mycelComm_t comm, mycelStream_t stream) {
+  return mycel::Accept({Collective::kReduceScatter, sendbuff, recvbuff, recvcount, datatype, op, -1}, comm, stream,
+                       "mycelReduceScatter");
+}
+
+mycelResult_t mycelBroadcast(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype, int root,
+                             mycelComm_t comm, mycelStream_t stream) {
+  return mycel::Accept({Collective::kBroadcast, sendbuff, recvbuff, count, datatype, mycelSum, root}, comm, stream,
+                       "mycelBroadcast");
+}
+
+mycelResult_t mycelBcast(void* buff, size_t count, mycelDataType_t datatype, int root, mycelComm_t comm,
+                         mycelStream_t stream) {
+  return mycel::Accept({Collective::kBroadcast, buff, buff, count, datatype, mycelSum, root}, comm, stream,
+                       "mycelBcast");
+}
+
+mycelResult_t mycelReduce(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype,
+                          mycelRedOp_t op, int root, mycelComm_t comm, mycelStream_t stream) {
+  return mycel::Accept({Collective::kReduce, sendbuff, recvbuff, count, datatype, op, root}, comm, stream,
+                       "mycelReduce");
+}
+
+mycelResult_t mycelAllToAll(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype,
+                            mycelComm_t comm, mycelStream_t stream) {
+  return mycel::Accept({Collective::kAllToAll, sendbuff, recvbuff, count, datatype, mycelSum, -1}, comm, stream,
+                       "mycelAllToAll");
+}
+
+mycelResult_t mycelGather(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype, int root,
+                          mycelComm_t comm, mycelStream_t stream) {
+  return mycel::Accept({Collective::kGather, sendbuff, recvbuff, count, datatype, mycelSum, root}, comm, stream,
+                       "mycelGather");
+}
+
+mycelResult_t mycelScatter(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype, int root,
+                           mycelComm_t comm, mycelStream_t stream) {
+  return mycel::Accept({Collective::kScatter, sendbuff, recvbuff, count, datatype, mycelSum, root}, comm, stream,
+                       "mycelScatter");
+}
+
+mycelResult_t mycelBarrier(mycelComm_t comm, mycelStream_t stream) {
+  const mycel::Status status = mycel::CheckHandle(comm, "mycelBarrier");
+  if (!status.ok()) return mycel::Refuse(status);
+  mycel::CollectiveCall call;
+  call.collective = Collective::kAllReduce;
+  call.barrier = true;
+  return mycel::Submit(comm, call, stream, "mycelBarrier");
+}
+
+mycelResult_t mycelSend(const void* sendbuff, size_t count, mycelDataType_t datatype, int peer, mycelComm_t comm,
+                        mycelStream_t stream) {
+  mycel::PointCall call;
+  call.sends = true;
+  call.peer = peer;
+  call.buffer = const_cast<void*>(sendbuff);
+  call.count = count;
+  return mycel::AcceptPoint(call, datatype, comm, stream, "mycelSend");
+}
+
+mycelResult_t mycelRecv(void* recvbuff, size_t count, mycelDataType_t datatype, int peer, mycelComm_t comm,
+                        mycelStream_t stream) {
+  mycel::PointCall call;
+  call.sends = false;
+  call.peer = peer;
+  call.buffer = recvbuff;
+  call.count = count;
+  return mycel::AcceptPoint(call, datatype, comm, stream, "mycelRecv");
+}
+
+mycelResult_t mycelAllToAllv(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
+                             const size_t* recvcounts, const size_t* rdispls, mycelDataType_t datatype,
+                             mycelComm_t comm, mycelStream_t stream) {
+  constexpr const char* kFunction = "mycelAllToAllv";
+  mycel::Status status = mycel::CheckHandle(comm, kFunction);
+  if (status.ok()) status = mycel::CheckType(datatype, kFunction);
+  if (status.ok() && (sendcounts == nullptr || sdispls == nullptr || recvcounts == nullptr || rdispls == nullptr)) {
+    status = mycel::InvalidArgument("mycelAllToAllv: sendcounts, sdispls, recvcounts and rdispls must not be NULL");
+  }
+  if (!status.ok()) return mycel::Refuse(status);
+  const int32_t n = comm->communicator->rank_count();
+  const int32_t rank = comm->communicator->rank().value();
+  const auto type = static_cast<mycel::DataType>(datatype);
+  const size_t element_bytes = mycel::SizeOf(type);
+  std::vector<mycel::PointCall> legs;
+  legs.reserve(2 * static_cast<size_t>(n));
+  // Rotated, so that no rank is everybody's first target. Empty legs travel too: they carry the agreement.
+  for (int32_t shift = 0; shift < n; ++shift) {
+    const int32_t target = (rank + shift) % n;
+    const int32_t source = (rank - shift + n) % n;
+    const auto* send = static_cast<const std::byte*>(sendbuff);
+    auto* recv = static_cast<std::byte*>(recvbuff);
+    if ((sendcounts[target] > 0 && sendbuff == nullptr) || (recvcounts[source] > 0 && recvbuff == nullptr)) {
+      return mycel::Refuse(mycel::InvalidArgument("mycelAllToAllv: a buffer with elements in it is NULL"));
+    }
+    mycel::PointCall out;
+    out.sends = true;
+    out.type = type;
+    out.peer = target;
+    out.buffer = sendbuff == nullptr ? nullptr : const_cast<std::byte*>(send + sdispls[target] * element_bytes);
+    out.count = sendcounts[target];
+    mycel::PointCall in;
+    in.type = type;
+    in.peer = source;
+    in.buffer = recvbuff == nullptr ? nullptr : recv + rdispls[source] * element_bytes;
+    in.count = recvcounts[source];
+    legs.push_back(out);
+    legs.push_back(in);
+  }
+  return mycel::SubmitPoints(comm, std::move(legs), stream, kFunction);
+}
+
+}  // extern "C"

@@ -1,0 +1,48 @@
+// A validated call of the public API, and how error texts name it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/plan/collective.h"
+#include "core/plan/types.h"
+#include "core/spi/board.h"
+
+namespace mycel {
+
+/// One collective; `count` as in the C API (per-block for allgather, reduce_scatter, alltoall, gather, scatter).
+struct CollectiveCall {
+  Collective collective = Collective::kAllReduce;
+  DataType type = DataType::kUint8;
+  ReduceOp op = ReduceOp::kSum;  // kSum where nothing is reduced
+  bool barrier = false;          // an allreduce of nothing
+  int32_t root = -1;             // -1 where there is none
+  const void* send = nullptr;
+  void* recv = nullptr;
+  uint64_t count = 0;
+};
+
+/// One half of a point-to-point message, or of an alltoallv leg.
+struct PointCall {
+  bool sends = false;
+  DataType type = DataType::kUint8;
+  int32_t peer = -1;
+  void* buffer = nullptr;  // not written when `sends`
+  uint64_t count = 0;
+};
+
+/// "allreduce(count 1000, float, sum)".
+std::string Describe(const CollectiveCall& call);
+/// The same for what a rank's board says it is doing.
+std::string Describe(const RankBoard& board);
+
+/// 32 bits that differ, with all likelihood, between different operations: travels in every slot header.
+constexpr uint32_t MixSignature(uint64_t a, uint64_t b) {
+  uint64_t x = a * 0x9E3779B97F4A7C15ULL ^ b;
+  x ^= x >> 29;
+  x *= 0xBF58476D1CE4E5B9ULL;
+  x ^= x >> 32;
+  return static_cast<uint32_t>(x);
+}
+
+}  // namespace mycel

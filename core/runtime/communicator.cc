@@ -1,0 +1,239 @@
+#include "core/runtime/communicator.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/check.h"
+#include "core/base/clock.h"
+#include "core/plan/contract.h"
+
+namespace mycel {
+namespace {
+
+constexpr size_t kBoundMax = 4096;  // distinct calls kept; a program with more starts over
+
+/// nccl-tests' size of a call: what a planner calls `bytes`.
+int64_t PlanBytes(const CollectiveCall& call, int32_t rank_count) {
+  const CollectiveInfo& info = InfoOf(call.collective);
+  const auto block = static_cast<int64_t>(call.count * SizeOf(call.type));
+  const bool one_block = info.send == Layout::kOne || info.send == Layout::kOneAtRoot;
+  return one_block ? block : block * rank_count;
+}
+
+}  // namespace
+
+struct Communicator::Bound {
+  CallKey key;
+  std::unique_ptr<BoundProgram> program;
+  const CachedPlan* plan = nullptr;
+  const void* kernel = nullptr;
+  size_t element_bytes = 0;
+  uint64_t user_bytes = 0;     // of the larger user buffer
+  uint32_t base_signature = 0;  // everything but the sequence number
+};
+
+Communicator::Communicator(CommunicatorParts parts)
+    : parts_(std::move(parts)),
+      channels_(parts_.transport.get(), parts_.rank_count, parts_.channels_per_pair),
+      plans_(parts_.rank, parts_.plan_source) {
+  MYCEL_CHECK(parts_.device != nullptr);
+  boards_.resize(static_cast<size_t>(parts_.rank_count), nullptr);
+  if (parts_.transport == nullptr) return;
+  for (Rank rank : Ids<Rank>(parts_.rank_count)) boards_[rank.index()] = parts_.transport->BoardOf(rank);
+  board_ = boards_[parts_.rank.index()];
+  if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kIdle), std::memory_order_relaxed);
+  stats_.payload_bytes = parts_.transport->MemoryBytes();
+}
+
+Communicator::~Communicator() {
+  // relaxed: only read by error texts of others.
+  if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kFinalized), std::memory_order_relaxed);
+}
+
+void Communicator::Enter() {
+  // acquire: pairs with the release in Leave; the state left by the thread before us is visible.
+  while (busy_.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+}
+
+void Communicator::Leave() {
+  // release: hands our state to the next thread that enters.
+  busy_.store(0, std::memory_order_release);
+}
+
+StatusOr<const Communicator::Bound*> Communicator::MakeBound(const CallKey& key, const CollectiveCall& call) {
+  PlanKey plan_key;
+  plan_key.collective = call.collective;
+  plan_key.root = call.root;
+  const int64_t bytes = PlanBytes(call, parts_.rank_count);
+  plan_key.bucket_bytes = BucketOf(bytes);
+  MYCEL_ASSIGN_OR_RETURN(const CachedPlan* plan, plans_.Find(plan_key));
+  auto bound = std::make_unique<Bound>();
+  bound->key = key;
+  bound->plan = plan;
+  MYCEL_ASSIGN_OR_RETURN(bound->program,
+                         Bind(plan->program, call.type, static_cast<int64_t>(call.count), channels_));
+  bound->kernel = parts_.device->KernelFor(call.type, call.op);
+  bound->element_bytes = SizeOf(call.type);
+  bound->user_bytes = static_cast<uint64_t>(bytes);
+  bound->base_signature = MixSignature(MixSignature(key.count, key.what) ^ (uint64_t{plan->program.plan_hash} << 32),
+                                       plan->program.plan_hash ^ static_cast<uint32_t>(key.root));
+  if (bound_.size() >= kBoundMax) {
+    bound_.clear();
+    last_ = nullptr;
+  }
+  return bound_.insert_or_assign(key, std::move(bound)).first->second.get();
+}
+
+StatusOr<const Communicator::Bound*> Communicator::LookUp(const CollectiveCall& call) {
+  CallKey key;
+  key.count = call.count;
+  key.what = (static_cast<uint32_t>(call.collective) << 16) | (static_cast<uint32_t>(call.type) << 8) |
+             static_cast<uint32_t>(call.op);
+  key.root = call.root;
+  if (last_ != nullptr && last_->key == key) return last_;
+  const auto known = bound_.find(key);
+  if (known != bound_.end()) {
+    last_ = known->second.get();
+    return last_;
+  }
+  MYCEL_ASSIGN_OR_RETURN(last_, MakeBound(key, call));
+  stats_.plans_made = plans_.misses();
+  return last_;
+}
+
+void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature) {
+  if (board_ == nullptr) return;
+  // relaxed throughout: error texts only, see board.h.
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  board_->operation.store(sequence_, kRelaxed);
+  board_->signature.store(signature, kRelaxed);
+  board_->collective.store(call.barrier ? kBoardBarrier : static_cast<uint32_t>(call.collective), kRelaxed);
+  board_->type.store(static_cast<uint32_t>(call.type), kRelaxed);
+  board_->op.store(static_cast<uint32_t>(call.op), kRelaxed);
+  board_->root.store(call.root, kRelaxed);
+  board_->count.store(call.count, kRelaxed);
+  board_->phase.store(static_cast<uint32_t>(Phase::kRunning), kRelaxed);
+}
+
+void Communicator::Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes) {
+  Operation& operation = current_;
+  operation.lanes.assign(program.lanes.size(), LaneState());
+  Launch& launch = operation.launch;
+  launch.program = &program;
+  launch.element_bytes = element_bytes;
+  launch.rank_count = parts_.rank_count;
+  launch.signature = signature;
+  launch.lanes = operation.lanes.data();
+  launch.finished = nullptr;
+  if (!program.waits.empty()) {
+    operation.finished.assign(program.instructions.size(), 0);
+    launch.finished = operation.finished.data();
+  }
+  if (program.scratch_bytes > scratch_.size()) scratch_.resize(program.scratch_bytes);
+  launch.bases[static_cast<size_t>(OperandBase::kScratch)] = scratch_.data();
+  launch.bases[static_cast<size_t>(OperandBase::kAbsolute)] = nullptr;
+  if (program.protocol == Protocol::kDirect) {
+    const auto needed = static_cast<size_t>(program.slice_bytes) * static_cast<size_t>(parts_.rank_count);
+    if (bounce_.size() < needed) bounce_.resize(needed);
+    launch.bounce = bounce_.data();
+    launch.direct_read = &DirectReadThunk;
+    launch.direct_context = this;
+  }
+  launch.fault_channel = -1;
+  launch.direct_failed = false;
+  launch.messages = 0;
+  launch.message_bytes = 0;
+  ClaimRings(program);
+  operation.running = true;
+  ++stats_.operations;
+}
+
+Status Communicator::Start(const CollectiveCall& call) {
+  MYCEL_CHECK(!current_.running);
+  // relaxed: a late sight of a failure only delays its report to the next check.
+  if (failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed)) [[unlikely]] return Fail(error());
+  ++sequence_;
+  current_.call = call;
+  current_.point_to_point = false;
+  StatusOr<const Bound*> found = LookUp(call);
+  if (!found.ok()) [[unlikely]] return Fail(found.status());
+  const Bound& bound = **found;
+  const uint32_t signature = bound.base_signature + static_cast<uint32_t>(sequence_) * 0x9E3779B1u;
+  PostOnBoard(call, signature);
+  Launch& launch = current_.launch;
+  launch.bases[static_cast<size_t>(OperandBase::kSend)] = static_cast<std::byte*>(const_cast<void*>(call.send));
+  launch.bases[static_cast<size_t>(OperandBase::kRecv)] = static_cast<std::byte*>(call.recv);
+  launch.kernel = bound.kernel;
+  launch.stream_outputs = bound.user_bytes > parts_.cache_bytes;
+  Begin(*bound.program, signature, bound.element_bytes);
+  return OkStatus();
+}
+
+Status Communicator::Finish() {
+  current_.running = false;
+  stats_.messages += current_.launch.messages;
+  stats_.message_bytes += current_.launch.message_bytes;
+  if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kIdle), std::memory_order_relaxed);
+  return OkStatus();
+}
+
+Status Communicator::Advance(bool* idle) {
+  const int polls = parts_.wait.oversubscribed ? 1 : Waiter::kPollsPerPause;
+  const StepEvent event = parts_.device->Step(current_.launch, polls);
+  *idle = event == StepEvent::kIdle;
+  switch (event) {
+    case StepEvent::kIdle:
+    case StepEvent::kProgress:
+      return OkStatus();
+    case StepEvent::kDone:
+      return Finish();
+    case StepEvent::kMismatch:
+      return Fail(Mismatch());
+    case StepEvent::kFailed:
+      return Fail(RemoteError(Where() + ": reading the memory of rank " +
+                              std::to_string(PeerOf(current_.launch.fault_channel).value()) +
+                              " failed; has it left? MYCEL_DIRECT=off avoids direct reads"));
+  }
+  return InternalError("unreachable step event");
+}
+
+Status Communicator::Wait() {
+  Waiter waiter(parts_.wait, bell());
+  bool idle = false;
+  while (current_.running) {
+    MYCEL_RETURN_IF_ERROR(Advance(&idle));
+    if (!idle) {
+      waiter.Reset();
+    } else if (waiter.Pause()) {
+      MYCEL_RETURN_IF_ERROR(CheckWait(waiter.WaitedNs()));
+    }
+  }
+  stats_.sleeps += waiter.sleeps();
+  return OkStatus();
+}
+
+Status Communicator::Run(const CollectiveCall& call) {
+  MYCEL_RETURN_IF_ERROR(Start(call));
+  return Wait();
+}
+
+StatusOr<std::string> Communicator::Explain(const CollectiveCall& call) {
+  MYCEL_ASSIGN_OR_RETURN(const Bound* bound, LookUp(call));
+  const Program& program = bound->plan->program;
+  static constexpr const char* kProtocols[] = {"inline", "slot", "direct"};
+  int64_t slices = 1;
+  for (const BoundInstruction& instruction : bound->program->instructions) {
+    slices = std::max(slices, instruction.slices);
+  }
+  return Describe(call) + ": planner " + bound->plan->planner + ", protocol " +
+         kProtocols[static_cast<size_t>(program.protocol)] + ", " + std::to_string(program.lanes.size()) +
+         " lane(s), " + std::to_string(slices) + " slice(s) of at most " + std::to_string(program.slice_bytes) +
+         " bytes, " + std::to_string(program.slot_count) + " slots, transport " +
+         (parts_.transport == nullptr ? "none" : std::string(parts_.transport->name()));
+}
+
+CommunicatorStats Communicator::stats() const { return stats_; }
+
+}  // namespace mycel

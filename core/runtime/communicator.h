@@ -1,0 +1,147 @@
+// Communicator: one rank's side of a group of ranks. Hop 2 (look up), 6 (bind) and the driving of hop 7.
+//
+// Field owners: everything is owned by the thread inside a call (`busy_` admits one at a time), except `aborted_` (any
+// thread), the sticky error (mutex) and the board (single writer: this rank; readers: all).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/base/status.h"
+#include "core/base/wait.h"
+#include "core/runtime/bind.h"
+#include "core/runtime/call.h"
+#include "core/runtime/plan_cache.h"
+#include "core/spi/device.h"
+#include "core/spi/transport.h"
+
+namespace mycel {
+
+/// What a communicator is made of; the bindings put it together.
+struct CommunicatorParts {
+  Rank rank;
+  int32_t rank_count = 0;
+  std::unique_ptr<Transport> transport;  // connected; null when rank_count == 1
+  int32_t channels_per_pair = 2;         // the last one carries point-to-point messages
+  const Device* device = nullptr;
+  PlanSource plan_source;
+  WaitPolicy wait;
+  int64_t timeout_ns = 0;
+  size_t cache_bytes = 0;  // user buffers beyond this are written with non-temporal stores
+};
+
+struct CommunicatorStats {
+  uint64_t operations = 0;
+  uint64_t plans_made = 0;
+  uint64_t payload_bytes = 0;
+  uint64_t messages = 0;
+  uint64_t message_bytes = 0;
+  uint64_t sleeps = 0;
+};
+
+/// An operation on its way: a launch with what error texts need. Reused, so that steady state allocates nothing.
+struct Operation {
+  Launch launch;
+  std::vector<LaneState> lanes;
+  std::vector<uint64_t> finished;
+  CollectiveCall call;       // collectives
+  bool point_to_point = false;
+  bool running = false;
+};
+
+class Communicator {
+ public:
+  explicit Communicator(CommunicatorParts parts);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  Rank rank() const { return parts_.rank; }
+  int32_t rank_count() const { return parts_.rank_count; }
+
+  /// Runs a validated collective to its end in the calling thread. One thread at a time (Enter).
+  Status Run(const CollectiveCall& call);
+  /// Runs point-to-point messages of one group together; sends and receives of a pair match in order.
+  Status RunPoints(const std::vector<PointCall>& calls);
+
+  // The same in steps, so that one thread can drive several communicators (groups).
+  Status Start(const CollectiveCall& call);
+  Status StartPoints(const std::vector<PointCall>& calls);
+  /// Drives the started operation without waiting; sets `*idle` when nothing moved. OK and !running() when done.
+  Status Advance(bool* idle);
+  bool running() const { return current_.running; }
+  /// The slow checks of a wait (abort, deadline, peers); `waited_ns`: how long nothing has moved.
+  Status CheckWait(uint64_t waited_ns);
+  const WaitPolicy& wait_policy() const { return parts_.wait; }
+  Bell* bell() { return board_ == nullptr ? nullptr : &board_->bell; }
+  void CountSleeps(uint64_t sleeps) { stats_.sleeps += sleeps; }
+
+  /// One line about how `call` would run.
+  StatusOr<std::string> Explain(const CollectiveCall& call);
+
+  /// Any thread: running and later operations end with AbortedError; peers see RemoteError.
+  void Abort();
+  /// Any thread. OK, or the first error, which stays.
+  Status error() const;
+  CommunicatorStats stats() const;
+
+  /// Admits one thread; yields while another is inside.
+  void Enter();
+  void Leave();
+
+ private:
+  struct Bound;  // a bound program with its key
+  struct CallKey {
+    uint64_t count;
+    uint32_t what;  // collective, type, op
+    int32_t root;
+    friend bool operator==(const CallKey&, const CallKey&) = default;
+  };
+  struct CallKeyHash {
+    size_t operator()(const CallKey& key) const { return MixSignature(key.count, key.what + (uint64_t{7} << 32) * static_cast<uint32_t>(key.root)); }
+  };
+
+  StatusOr<const Bound*> LookUp(const CollectiveCall& call);
+  StatusOr<const Bound*> MakeBound(const CallKey& key, const CollectiveCall& call);
+  void PostOnBoard(const CollectiveCall& call, uint32_t signature);
+  void Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes);
+  Status BuildPoints(const std::vector<PointCall>& calls);
+  Status AddSelfMessages(const std::vector<PointCall>& calls);
+  Status Finish();
+  Status Wait();
+  Status Mismatch();
+  Status PeerStatus(Rank peer, bool blocked_on);
+  Status Fail(Status status);
+  Rank PeerOf(int32_t channel) const;  // of the current launch
+  std::string Where() const;  // "rank 2, operation 17 allreduce(...)"
+  static bool DirectReadThunk(void* context, int32_t peer, uint64_t address, void* target, size_t bytes);
+
+  CommunicatorParts parts_;
+  ChannelTable channels_;
+  PlanCache plans_;
+  RankBoard* board_ = nullptr;  // own
+  std::vector<RankBoard*> boards_;
+  std::unordered_map<CallKey, std::unique_ptr<Bound>, CallKeyHash> bound_;
+  const Bound* last_ = nullptr;
+  Operation current_;
+  BoundProgram points_;
+  std::vector<std::byte> scratch_;
+  std::vector<std::byte> bounce_;
+  uint64_t sequence_ = 0;  // collectives so far
+  uint64_t wait_checks_ = 0;
+  CommunicatorStats stats_;
+
+  std::atomic<uint32_t> busy_{0};
+  std::atomic<bool> aborted_{false};
+  std::atomic<bool> failed_{false};
+  mutable std::mutex error_mutex_;
+  Status error_;  // guarded by error_mutex_
+};
+
+}  // namespace mycel

@@ -1,0 +1,161 @@
+// Point-to-point messages: a program made on the spot, one lane per message. Messages of a pair and direction run one
+// after the other (BoundLane::after), everything else runs at the same time.
+#include <algorithm>
+
+#include "core/runtime/communicator.h"
+
+namespace mycel {
+namespace {
+
+constexpr int64_t kPointSliceBytes = 32 * 1024;
+constexpr int32_t kPointSlots = 8;
+
+/// Type and size of a whole message: both sides must agree.
+uint32_t SaltOf(const PointCall& call) { return MixSignature(call.count, static_cast<uint64_t>(call.type) + 1); }
+
+BoundInstruction CopyInstruction(int64_t bytes, int32_t operands, uint32_t salt) {
+  BoundInstruction instruction{};
+  instruction.elements = bytes;
+  instruction.slices = std::max<int64_t>(1, (bytes + kPointSliceBytes - 1) / kPointSliceBytes);
+  instruction.operands = operands;
+  instruction.inputs = 1;
+  instruction.outputs = 1;
+  instruction.salt = salt;
+  return instruction;
+}
+
+BoundOperand Memory(const void* buffer) {
+  BoundOperand operand{};
+  operand.base = OperandBase::kAbsolute;
+  operand.channel = -1;
+  operand.offset = static_cast<int64_t>(reinterpret_cast<intptr_t>(buffer));
+  return operand;
+}
+
+BoundOperand Ring(int32_t channel) {
+  BoundOperand operand{};
+  operand.base = OperandBase::kChannel;
+  operand.channel = channel;
+  return operand;
+}
+
+void AddMessage(BoundProgram* program, const BoundOperand& input, const BoundOperand& output, int64_t bytes,
+                uint32_t salt, int32_t after) {
+  const auto operands = static_cast<int32_t>(program->operands.size());
+  program->operands.push_back(input);
+  program->operands.push_back(output);
+  program->instructions.push_back(CopyInstruction(bytes, operands, salt));
+  BoundLane lane{};
+  lane.first = static_cast<int32_t>(program->instructions.size()) - 1;
+  lane.count = 1;
+  lane.after = after;
+  lane.iterations = program->instructions.back().slices;
+  lane.slice_elements = kPointSliceBytes;
+  program->lanes.push_back(lane);
+}
+
+}  // namespace
+
+/// Sends to oneself meet receives from oneself in order: plain copies, no channel.
+Status Communicator::AddSelfMessages(const std::vector<PointCall>& calls) {
+  size_t next_recv = 0;
+  const auto is_self = [this](const PointCall& call, bool sends) {
+    return call.peer == parts_.rank.value() && call.sends == sends;
+  };
+  int32_t after = -1;
+  for (const PointCall& call : calls) {
+    if (!is_self(call, true)) continue;
+    while (next_recv < calls.size() && !is_self(calls[next_recv], false)) ++next_recv;
+    if (next_recv == calls.size()) {
+      return InvalidUsage("a send to oneself (rank " + std::to_string(call.peer) +
+                          ") has no receive in the same group; put both halves in one group");
+    }
+    const PointCall& recv = calls[next_recv++];
+    if (recv.count != call.count || recv.type != call.type) {
+      return InvalidUsage("a send to oneself (count " + std::to_string(call.count) + ", " +
+                          std::string(NameOf(call.type)) + ") meets a receive of count " +
+                          std::to_string(recv.count) + ", " + std::string(NameOf(recv.type)));
+    }
+    AddMessage(&points_, Memory(call.buffer), Memory(recv.buffer),
+               static_cast<int64_t>(call.count * SizeOf(call.type)), 0, after);
+    after = static_cast<int32_t>(points_.lanes.size()) - 1;
+  }
+  for (; next_recv < calls.size(); ++next_recv) {
+    if (is_self(calls[next_recv], false)) {
+      return InvalidUsage("a receive from oneself (rank " + std::to_string(parts_.rank.value()) +
+                          ") has no send in the same group; put both halves in one group");
+    }
+  }
+  return OkStatus();
+}
+
+Status Communicator::BuildPoints(const std::vector<PointCall>& calls) {
+  points_.lanes.clear();
+  points_.instructions.clear();
+  points_.operands.clear();
+  points_.channels.clear();
+  points_.send_channels.clear();
+  points_.slice_bytes = kPointSliceBytes;
+  points_.slot_count = kPointSlots;
+  MYCEL_RETURN_IF_ERROR(AddSelfMessages(calls));
+  for (const PointCall& call : calls) {
+    if (call.peer == parts_.rank.value()) continue;
+    const int32_t index = channels_.channels_per_pair() - 1;
+    MYCEL_ASSIGN_OR_RETURN(ChannelEnd * end, call.sends ? channels_.Send(Rank(call.peer), index)
+                                                        : channels_.Recv(Rank(call.peer), index));
+    if (end->payload_bytes < static_cast<uint64_t>(points_.slice_bytes)) {
+      return InvalidArgument("the channels' rings of " + std::to_string(end->payload_bytes) +
+                             " bytes are too small for point-to-point messages; raise MYCEL_PAYLOAD_BYTES to at least " +
+                             std::to_string(points_.slice_bytes));
+    }
+    points_.slot_count = static_cast<int32_t>(std::min<uint64_t>(
+        static_cast<uint64_t>(points_.slot_count), end->payload_bytes / static_cast<uint64_t>(points_.slice_bytes)));
+    // The last message on the same ring, if any, goes first.
+    int32_t channel = -1;
+    int32_t after = -1;
+    for (size_t i = 0; i < points_.channels.size(); ++i) {
+      if (points_.channels[i] == end) channel = static_cast<int32_t>(i);
+    }
+    if (channel < 0) {
+      channel = static_cast<int32_t>(points_.channels.size());
+      points_.channels.push_back(end);
+      if (call.sends) points_.send_channels.push_back(channel);
+    }
+    for (size_t lane = points_.lanes.size(); lane-- > 0 && after < 0;) {
+      const BoundInstruction& other = points_.instructions[static_cast<size_t>(points_.lanes[lane].first)];
+      const auto first = static_cast<size_t>(other.operands);
+      if (points_.operands[first].channel == channel || points_.operands[first + 1].channel == channel) {
+        after = static_cast<int32_t>(lane);
+      }
+    }
+    const auto bytes = static_cast<int64_t>(call.count * SizeOf(call.type));
+    if (call.sends) {
+      AddMessage(&points_, Memory(call.buffer), Ring(channel), bytes, SaltOf(call), after);
+    } else {
+      AddMessage(&points_, Ring(channel), Memory(call.buffer), bytes, SaltOf(call), after);
+    }
+  }
+  return OkStatus();
+}
+
+Status Communicator::StartPoints(const std::vector<PointCall>& calls) {
+  // relaxed: as in Start.
+  if (failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed)) return Fail(error());
+  current_.point_to_point = true;
+  MYCEL_RETURN_IF_ERROR(BuildPoints(calls));
+  if (board_ != nullptr) {
+    board_->collective.store(kBoardSendRecv, std::memory_order_relaxed);
+    board_->phase.store(static_cast<uint32_t>(Phase::kRunning), std::memory_order_relaxed);
+  }
+  current_.launch.kernel = nullptr;
+  current_.launch.stream_outputs = false;
+  Begin(points_, kBoardSendRecv, 1);
+  return OkStatus();
+}
+
+Status Communicator::RunPoints(const std::vector<PointCall>& calls) {
+  MYCEL_RETURN_IF_ERROR(StartPoints(calls));
+  return Wait();
+}
+
+}  // namespace mycel

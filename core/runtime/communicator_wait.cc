@@ -1,0 +1,151 @@
+// What a rank does when nothing moves: deadline, abort, peers' errors and deaths, disagreement; and the texts it leaves.
+#include <cstdio>
+#include <cstring>
+
+#include "core/base/clock.h"
+#include "core/runtime/communicator.h"
+
+namespace mycel {
+namespace {
+
+// CheckWait is called about once a millisecond; asking the kernel about every peer is dearer.
+constexpr uint64_t kChecksPerAliveCheck = 16;
+
+std::string Seconds(uint64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f s", static_cast<double>(ns) * 1e-9);
+  return text;
+}
+
+}  // namespace
+
+Rank Communicator::PeerOf(int32_t channel) const {
+  if (channel < 0) return Rank();
+  return Rank(current_.launch.program->channels[static_cast<size_t>(channel)]->peer);
+}
+
+std::string Communicator::Where() const {
+  std::string where = "rank " + std::to_string(parts_.rank.value()) + ", ";
+  if (current_.point_to_point) return where + "send/recv after operation " + std::to_string(sequence_);
+  return where + "operation " + std::to_string(sequence_) + " " + Describe(current_.call);
+}
+
+Status Communicator::Mismatch() {
+  const Launch& launch = current_.launch;
+  const Rank peer = PeerOf(launch.fault_channel);
+  std::string text = Where() + ": rank " + std::to_string(peer.value()) + " disagrees: it ";
+  const RankBoard* board = boards_[peer.index()];
+  if (current_.point_to_point) {
+    const ChannelEnd& end = *launch.program->channels[static_cast<size_t>(launch.fault_channel)];
+    const SlotHeader& header = end.headers[end.step % kSlotCountMax];
+    text += "sent a message of " + std::to_string(header.bytes) +
+            " bytes (or more, in slices) that has another size or type than this receive expects";
+  } else if (board != nullptr) {
+    text += "is at operation " + std::to_string(board->operation.load(std::memory_order_relaxed)) + " " +
+            Describe(*board);
+  }
+  return InvalidUsage(text + "; every rank must make the same calls with the same arguments in the same order");
+}
+
+Status Communicator::PeerStatus(Rank peer, bool blocked_on) {
+  const RankBoard* board = boards_[peer.index()];
+  if (board == nullptr) return OkStatus();
+  // acquire: pairs with the release in Fail; makes error_text readable.
+  const uint32_t error = board->error.load(std::memory_order_acquire);
+  if (error != 0) {
+    const auto code = static_cast<StatusCode>(error - 1);
+    const std::string text =
+        Where() + ": rank " + std::to_string(peer.value()) + " failed: " + std::string(board->error_text);
+    // A disagreement is the same mistake seen from both sides; everything else is a remote failure to us.
+    return code == StatusCode::kFailedPrecondition ? InvalidUsage(text) : RemoteError(text);
+  }
+  if (!blocked_on) return OkStatus();
+  if (board->phase.load(std::memory_order_relaxed) == static_cast<uint32_t>(Phase::kFinalized)) {
+    return RemoteError(Where() + ": rank " + std::to_string(peer.value()) +
+                       " has left (its communicator was destroyed) while this rank waits for it");
+  }
+  if (current_.point_to_point) return OkStatus();
+  const uint32_t collective = board->collective.load(std::memory_order_relaxed);
+  if (board->operation.load(std::memory_order_relaxed) == sequence_ && collective != kBoardSendRecv &&
+      board->signature.load(std::memory_order_relaxed) != current_.launch.signature) {
+    return InvalidUsage(Where() + ": rank " + std::to_string(peer.value()) + " disagrees: it is at operation " +
+                        std::to_string(sequence_) + " " + Describe(*board) +
+                        "; every rank must make the same calls with the same arguments in the same order");
+  }
+  return OkStatus();
+}
+
+Status Communicator::CheckWait(uint64_t waited_ns) {
+  // relaxed: a late sight only delays the end of the wait to the next check.
+  if (aborted_.load(std::memory_order_relaxed)) {
+    return Fail(AbortedError(Where() + ": the communicator was aborted"));
+  }
+  if (board_ != nullptr && waited_ns < 2 * Waiter::kSlowPeriodNs) {
+    board_->since_ns.store(static_cast<uint64_t>(NowNs()) - waited_ns, std::memory_order_relaxed);
+  }
+  const Rank blocked = PeerOf(parts_.device->BlockedOn(current_.launch));
+  ++wait_checks_;
+  for (Rank peer : Ids<Rank>(parts_.rank_count)) {
+    if (peer == parts_.rank) continue;
+    Status status = PeerStatus(peer, peer == blocked);
+    if (status.ok() && peer == blocked && wait_checks_ % kChecksPerAliveCheck == 0) {
+      status = parts_.transport->CheckAlive(peer);
+      if (!status.ok()) status = MakeStatus(status.code(), Where() + ": " + StatusMessage(status));
+    }
+    if (status.ok()) continue;
+    // What the peer published before it failed or left still counts: look once more before giving up.
+    bool idle = true;
+    MYCEL_RETURN_IF_ERROR(Advance(&idle));
+    return idle && current_.running ? Fail(status) : OkStatus();
+  }
+  if (waited_ns < static_cast<uint64_t>(parts_.timeout_ns)) return OkStatus();
+  std::string text = Where() + ": waited " + Seconds(waited_ns);
+  if (blocked.valid()) {
+    text += " for rank " + std::to_string(blocked.value());
+    if (const RankBoard* board = boards_[blocked.index()]) {
+      const uint64_t at = board->operation.load(std::memory_order_relaxed);
+      const bool idle = board->phase.load(std::memory_order_relaxed) == static_cast<uint32_t>(Phase::kIdle);
+      text += idle ? ", which has finished operation " + std::to_string(at) + " and has not called the next one"
+                   : ", which is in operation " + std::to_string(at) + " " + Describe(*board);
+    }
+  }
+  return Fail(TimeoutError(text + "; MYCEL_TIMEOUT sets the limit"));
+}
+
+bool Communicator::DirectReadThunk(void* context, int32_t peer, uint64_t address, void* target, size_t bytes) {
+  auto* self = static_cast<Communicator*>(context);
+  return self->parts_.transport->DirectRead(Rank(peer), address, target, bytes).ok();
+}
+
+void Communicator::Abort() {
+  // relaxed: a flag that every wait polls; nothing is published with it.
+  aborted_.store(true, std::memory_order_relaxed);
+  if (board_ != nullptr) Ring(board_->bell);
+}
+
+Status Communicator::Fail(Status status) {
+  current_.running = false;
+  if (status.ok()) status = AbortedError(Where() + ": the communicator was aborted");
+  const std::lock_guard<std::mutex> lock(error_mutex_);
+  if (!error_.ok()) return error_;
+  error_ = status;
+  // release: readers of failed_ that then take the mutex see error_; relaxed would do, release costs nothing here.
+  failed_.store(true, std::memory_order_release);
+  if (board_ != nullptr) {
+    const std::string text = StatusMessage(status);
+    std::snprintf(board_->error_text, sizeof(board_->error_text), "%s", text.c_str());
+    // release: publishes error_text; pairs with the acquire in PeerStatus.
+    board_->error.store(1 + static_cast<uint32_t>(status.code()), std::memory_order_release);
+    for (RankBoard* board : boards_) {
+      if (board != nullptr && board != board_) Ring(board->bell);
+    }
+  }
+  return error_;
+}
+
+Status Communicator::error() const {
+  const std::lock_guard<std::mutex> lock(error_mutex_);
+  return error_;
+}
+
+}  // namespace mycel

@@ -1,0 +1,22 @@
+// Group: calls of one thread that progress together, on one or several communicators.
+#pragma once
+
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/runtime/communicator.h"
+
+namespace mycel {
+
+/// One communicator's part of a group: its messages first, all at once, then its collectives in order.
+struct GroupPart {
+  Communicator* communicator = nullptr;
+  std::vector<PointCall> points;
+  std::vector<CollectiveCall> collectives;
+};
+
+/// Runs all parts to their ends in the calling thread, round-robin, so that ranks of one thread can wait for each other.
+/// A failing part does not stop the others; the first error is returned. Parts name distinct communicators.
+Status RunGroup(std::vector<GroupPart>& parts);
+
+}  // namespace mycel

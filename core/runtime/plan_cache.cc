@@ -1,0 +1,29 @@
+#include "core/runtime/plan_cache.h"
+
+#include <bit>
+
+#include "core/plan/encode.h"
+
+namespace mycel {
+
+int64_t BucketOf(int64_t bytes) {
+  if (bytes <= 0) return 0;
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)));
+}
+
+StatusOr<const CachedPlan*> PlanCache::Find(const PlanKey& key) {
+  const auto known = plans_.find(key);
+  if (known != plans_.end()) return known->second.get();
+  ++misses_;
+  PlanRequest request;
+  request.collective = key.collective;
+  request.root = Rank(key.root);
+  request.bytes = key.bucket_bytes;
+  MYCEL_ASSIGN_OR_RETURN(const Plan plan, source_(request));
+  auto cached = std::make_unique<CachedPlan>();
+  cached->program = Encode(plan, rank_);
+  cached->planner = plan.planner;
+  return plans_.emplace(key, std::move(cached)).first->second.get();
+}
+
+}  // namespace mycel

@@ -1,0 +1,57 @@
+// Plans already made, by what decides them. A plan does not depend on the exact count, so sizes share a bucket: bytes
+// rounded up to a power of two. The plan for a bucket is made for its upper end, hence independent of history.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "core/base/status.h"
+#include "core/plan/collective.h"
+#include "core/plan/program.h"
+#include "core/spi/planner.h"
+
+namespace mycel {
+
+/// Makes a verified plan; pure, equal on all ranks. Bindings pass the chooser in.
+using PlanSource = std::function<StatusOr<Plan>(const PlanRequest&)>;
+
+struct PlanKey {
+  Collective collective = Collective::kAllReduce;
+  int32_t root = -1;
+  int64_t bucket_bytes = 0;  // nccl-tests' size, rounded up
+  friend bool operator==(const PlanKey&, const PlanKey&) = default;
+};
+
+/// The bucket that a size of `bytes` falls into.
+int64_t BucketOf(int64_t bytes);
+
+/// One rank's program with the facts that explain it.
+struct CachedPlan {
+  Program program;
+  std::string planner;
+};
+
+/// Owner: the thread inside the communicator.
+class PlanCache {
+ public:
+  PlanCache(Rank rank, PlanSource source) : rank_(rank), source_(std::move(source)) {}
+
+  /// The program for `key`; made on a miss. The pointer lives as long as the cache.
+  StatusOr<const CachedPlan*> Find(const PlanKey& key);
+  uint64_t misses() const { return misses_; }
+
+ private:
+  struct KeyHash {
+    size_t operator()(const PlanKey& key) const {
+      return std::hash<int64_t>()(key.bucket_bytes * 31 + key.root * 1009 + static_cast<int64_t>(key.collective));
+    }
+  };
+  Rank rank_;
+  PlanSource source_;
+  std::unordered_map<PlanKey, std::unique_ptr<CachedPlan>, KeyHash> plans_;
+  uint64_t misses_ = 0;
+};
+
+}  // namespace mycel
