@@ -1,0 +1,66 @@
+// The slot protocol of core/spi/channel.h in its plainest form, for tests of the memory that it works on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "core/base/rng.h"
+#include "core/spi/channel.h"
+
+namespace mycel {
+
+using Bytes = std::vector<std::byte>;
+
+struct Geometry {
+  uint64_t slot_count = 4;
+  uint64_t slice_bytes = 4096;
+};
+
+/// Publishes `message` unless the target holds all slots.
+inline bool TrySend(ChannelEnd& end, const Geometry& geometry, const Bytes& message, uint32_t signature) {
+  // acquire: pairs with the release store in TryReceive; the target has read the slot that is written next.
+  const uint64_t released = end.release->released.load(std::memory_order_acquire);
+  if (end.step - released >= geometry.slot_count) return false;
+  SlotHeader& header = end.headers[end.step % kSlotCountMax];
+  header.signature = signature;
+  header.bytes = static_cast<uint32_t>(message.size());
+  std::byte* place = message.size() <= kInlineBytesMax
+                         ? reinterpret_cast<std::byte*>(header.inline_bytes)
+                         : end.payload + end.step % geometry.slot_count * geometry.slice_bytes;
+  if (!message.empty()) std::memcpy(place, message.data(), message.size());
+  // release: publishes header and payload; pairs with the acquire load in TryReceive.
+  header.flag.store(++end.step, std::memory_order_release);
+  return true;
+}
+
+/// Takes the next message if there is one. `keep`: read it without giving the slot back.
+inline bool TryReceive(ChannelEnd& end, const Geometry& geometry, Bytes* message, uint32_t* signature,
+                       bool keep = false) {
+  const SlotHeader& header = end.headers[end.step % kSlotCountMax];
+  // acquire: pairs with the release store in TrySend.
+  if (header.flag.load(std::memory_order_acquire) != end.step + 1) return false;
+  const std::byte* place = header.bytes <= kInlineBytesMax
+                               ? reinterpret_cast<const std::byte*>(header.inline_bytes)
+                               : end.payload + end.step % geometry.slot_count * geometry.slice_bytes;
+  message->resize(header.bytes);
+  if (header.bytes > 0) std::memcpy(message->data(), place, header.bytes);
+  *signature = header.signature;
+  if (keep) return true;
+  // release: the slot has been read; pairs with the acquire load in TrySend.
+  end.release->released.store(++end.step, std::memory_order_release);
+  return true;
+}
+
+/// `bytes` bytes that follow from the seed.
+inline Bytes PatternOf(uint64_t seed, size_t bytes) {
+  Bytes pattern(bytes);
+  for (size_t i = 0; i < bytes; i += 8) {
+    const uint64_t word = SplitMix64(seed);
+    std::memcpy(pattern.data() + i, &word, bytes - i < 8 ? bytes - i : 8);
+  }
+  return pattern;
+}
+
+}  // namespace mycel
