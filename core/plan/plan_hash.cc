@@ -62,7 +62,7 @@ uint64_t HashOf(const Plan& plan) {
   WordHash hash;
   hash.Add(static_cast<int32_t>(plan.collective), plan.rank_count);
   hash.Add(plan.root.value(), static_cast<int32_t>(plan.protocol));
-  hash.Add(plan.units_per_block);
+  hash.Add(plan.block_units.empty() ? plan.units_per_block : int64_t{0});
   hash.Add(static_cast<uint64_t>(plan.block_units.size()));
   for (int64_t units : plan.block_units) hash.Add(units);
   hash.Add(plan.slice_bytes);

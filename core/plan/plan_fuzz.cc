@@ -1,0 +1,19 @@
+// libFuzzer target: any bytes as a plan file. What the reader accepts must survive every consumer of plans.
+//   cmake -DCMAKE_CXX_COMPILER=clang++ -DMYCEL_FUZZ=ON -DMYCEL_SANITIZE=address,undefined ...; bin/plan_fuzz
+//   -max_len=4096
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/check.h"
+#include "core/plan/plan_json.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const mycel::StatusOr<mycel::Plan> plan = mycel::ReadPlanText(text, "fuzz");
+  if (!plan.ok()) return 0;
+  const mycel::StatusOr<mycel::Plan> again = mycel::ReadPlanText(mycel::WritePlan(*plan), "again");
+  MYCEL_CHECK(again.ok());
+  MYCEL_CHECK_EQ(mycel::HashOf(*again), mycel::HashOf(*plan));
+  return 0;
+}
