@@ -106,6 +106,8 @@ class Server {
     int32_t member = -1;  // -1: has not said who it is
   };
 
+  /// Waits for something to do until `until`, and does it.
+  Status Turn(SteadyTime until);
   bool AllDone() const { return std::find(done_.begin(), done_.end(), false) == done_.end(); }
   Status AcceptAll();
   bool DropOldestStranger();
@@ -123,22 +125,28 @@ class Server {
 };
 
 Status Server::Run(SteadyTime deadline, const std::function<Status()>& check_alive) {
-  while (!AllDone()) {
-    std::vector<pollfd> entries;
-    entries.push_back({listener_.get(), POLLIN, 0});
-    for (const Client& client : clients_) entries.push_back({client.fd.get(), POLLIN, 0});
-    PollUntil(entries.data(), entries.size(), std::min(deadline, steady_clock::now() + kGlance));
-    for (size_t i = clients_.size(); i-- > 0;) {
-      bool finished = false;
-      if (entries[i + 1].revents != 0) MYCEL_RETURN_IF_ERROR(Serve(clients_[i], &finished));
-      if (finished) clients_.erase(clients_.begin() + static_cast<ptrdiff_t>(i));
-    }
-    if (entries[0].revents != 0) MYCEL_RETURN_IF_ERROR(AcceptAll());
-    if (AllDone()) break;
-    MYCEL_RETURN_IF_ERROR(check_alive());
-    if (steady_clock::now() >= deadline) return Missing();
+  // A member may say why it fails and end at once: after a bad verdict, one more turn reads its last words.
+  Status verdict;
+  while (true) {
+    MYCEL_RETURN_IF_ERROR(Turn(verdict.ok() ? std::min(deadline, steady_clock::now() + kGlance) : steady_clock::now()));
+    if (AllDone()) return OkStatus();
+    if (!verdict.ok()) return verdict;
+    verdict = check_alive();
+    if (verdict.ok() && steady_clock::now() >= deadline) verdict = Missing();
   }
-  return OkStatus();
+}
+
+Status Server::Turn(SteadyTime until) {
+  std::vector<pollfd> entries;
+  entries.push_back({listener_.get(), POLLIN, 0});
+  for (const Client& client : clients_) entries.push_back({client.fd.get(), POLLIN, 0});
+  PollUntil(entries.data(), entries.size(), until);
+  for (size_t i = clients_.size(); i-- > 0;) {
+    bool finished = false;
+    if (entries[i + 1].revents != 0) MYCEL_RETURN_IF_ERROR(Serve(clients_[i], &finished));
+    if (finished) clients_.erase(clients_.begin() + static_cast<ptrdiff_t>(i));
+  }
+  return entries[0].revents != 0 ? AcceptAll() : OkStatus();
 }
 
 Status Server::Missing() const {
@@ -344,11 +352,14 @@ StatusOr<Received> Receive(const std::string& socket_name, const SegmentLayout& 
   // A leader that is gone shows in the reply that does not come.
   (void)send(received.socket.get(), &hello, sizeof(hello), MSG_NOSIGNAL);
   pollfd entry{received.socket.get(), POLLIN, 0};
-  while (PollUntil(&entry, 1, std::min(deadline, steady_clock::now() + kGlance)) == 0) {
-    MYCEL_RETURN_IF_ERROR(check_alive());
-    if (steady_clock::now() >= deadline) {
-      return TimeoutError(self.name + " waited until its deadline for " + leader.name +
-                          ", which leads this server, to hand it the shared memory: see why that rank is late");
+  Status verdict;
+  while (PollUntil(&entry, 1, std::min(deadline, steady_clock::now() + (verdict.ok() ? kGlance : milliseconds(0)))) ==
+         0) {
+    MYCEL_RETURN_IF_ERROR(verdict);
+    verdict = check_alive();
+    if (verdict.ok() && steady_clock::now() >= deadline) {
+      verdict = TimeoutError(self.name + " waited until its deadline for " + leader.name +
+                             ", which leads this server, to hand it the shared memory: see why that rank is late");
     }
   }
   const StatusOr<std::shared_ptr<Segment>> segment =

@@ -254,21 +254,24 @@ Status ShmTransport::WaitForAll(MemberPhase phase, const char* what, SteadyTime 
   WaitPolicy policy;
   policy.oversubscribed = true;  // others are mapping and clearing memory: leave them the cores
   Waiter waiter(policy, nullptr);
+  // A member may write why it fails and end at once: after a bad verdict the phases are read once more.
+  Status verdict;
   while (true) {
     std::vector<Rank> late;
     for (size_t m = 0; m < members_.size(); ++m) {
-      // acquire: pairs with the release store in SetPhase and Fail of that member.
+      // acquire: pairs with the release store in SetPhase of that member.
       const uint32_t seen = segment_->StateOf(static_cast<int32_t>(m)).phase.load(std::memory_order_acquire);
       if (seen == static_cast<uint32_t>(MemberPhase::kFailed)) return CheckMember(static_cast<int32_t>(m));
       // kLeft counts as kReady: a member leaves only after its Connect has succeeded.
       if (seen < static_cast<uint32_t>(phase)) late.push_back(members_[m].who.rank);
     }
     if (late.empty()) return OkStatus();
+    MYCEL_RETURN_IF_ERROR(verdict);
     if (!waiter.Pause()) continue;
-    MYCEL_RETURN_IF_ERROR(CheckAllAlive());
-    if (steady_clock::now() >= deadline) {
-      return TimeoutError(Self().who.name + " waited until its deadline for " + RankList(late) + " to " + what +
-                          ": see why they are late, or raise the timeout");
+    verdict = CheckAllAlive();
+    if (verdict.ok() && steady_clock::now() >= deadline) {
+      verdict = TimeoutError(Self().who.name + " waited until its deadline for " + RankList(late) + " to " + what +
+                             ": see why they are late, or raise the timeout");
     }
   }
 }
