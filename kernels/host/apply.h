@@ -12,7 +12,7 @@ inline constexpr int kApplyInputsMax = 4096;
 
 /// How to write the outputs.
 struct ApplyOptions {
-  bool finish = false;      // kAvg: divide by `rank_count` (the result is complete)
+  bool finish = false;  // kAvg: divide by `rank_count` (the result is complete)
   int32_t rank_count = 1;
   /// Bit i set: output i is not read again soon and larger than the cache: use non-temporal stores.
   uint32_t stream_outputs = 0;
