@@ -1,0 +1,222 @@
+#include "scheduler/bound/bound.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/int128.h"
+#include "scheduler/bound/partition.h"
+#include "scheduler/graph/scaled_graph.h"
+
+namespace mycel {
+namespace bound {
+namespace {
+
+std::vector<NodeId> NodesOfGroup(const Partition& partition, size_t group) {
+  std::vector<NodeId> nodes;
+  for (size_t node = 0; node < partition.group_of.size(); ++node) {
+    if (partition.group_of[node] == static_cast<int32_t>(group)) nodes.emplace_back(static_cast<int64_t>(node));
+  }
+  return nodes;
+}
+
+/// Keeps the tightest of the bounds it is shown. `thing`: what moves, in the plural.
+class Tightest {
+ public:
+  Tightest(const Topology& topology, const ScaledGraph& graph, std::string thing)
+      : topology_(topology), graph_(graph), thing_(std::move(thing)) {}
+
+  void Start(Optimum known) { best_ = std::move(known); }
+
+  /// `amount` has to leave (or, if `inwards`, enter) one group over links of `capacity`.
+  Status ShowBorder(int128 amount, int64_t capacity, bool inwards, const Partition& partition, size_t group) {
+    MYCEL_ASSIGN_OR_RETURN(const bool tighter, Improve(amount, capacity));
+    if (!tighter) return OkStatus();
+    best_.cut = NodesOfGroup(partition, group);
+    best_.proof =
+        AmountText() + " must " + (inwards ? "enter " : "leave ") + NodeSetText(topology_, best_.cut) + OverText();
+    return OkStatus();
+  }
+
+  /// `amount` has to enter (and leave) groups, all together; `capacity`: of the thinner direction.
+  Status ShowBorders(int128 amount, const Partition& partition, const Borders& borders) {
+    const bool inwards = borders.in_sum <= borders.out_sum;
+    MYCEL_ASSIGN_OR_RETURN(const bool tighter, Improve(amount, std::min(borders.in_sum, borders.out_sum)));
+    if (!tighter) return OkStatus();
+    const std::vector<int64_t>& thin = inwards ? borders.in : borders.out;
+    best_.cut = NodesOfGroup(partition, static_cast<size_t>(std::min_element(thin.begin(), thin.end()) - thin.begin()));
+    const bool single = partition.groups == topology_.rank_count();
+    best_.proof = "counted at every border, " + AmountText() + " must " + (inwards ? "enter" : "leave") + " the " +
+                  std::to_string(partition.groups) + (single ? " ranks" : " groups") + " such as " +
+                  NodeSetText(topology_, best_.cut) + OverText();
+    return OkStatus();
+  }
+
+  Optimum Take() { return std::move(best_); }
+
+ private:
+  /// Takes over the numbers when they are better than what is known.
+  StatusOr<bool> Improve(int128 amount, int64_t capacity) {
+    if (amount == 0) return false;
+    if (amount > std::numeric_limits<int64_t>::max()) {
+      return InvalidArgument("what has to cross topology " + topology_.name() +
+                             " passes 2^63 bytes; use smaller byte counts");
+    }
+    const auto demand = static_cast<int64_t>(amount);
+    MYCEL_ASSIGN_OR_RETURN(const Rational inv_x, graph_.NsPerByte(demand, capacity));
+    if (inv_x <= best_.lower_bound) return false;
+    MYCEL_ASSIGN_OR_RETURN(best_.cut_bandwidth, graph_.Bandwidth(capacity));
+    best_.cut_demand = demand;
+    best_.inv_x = best_.lower_bound = inv_x;
+    best_.kind = BoundKind::kLowerBound;
+    return true;
+  }
+
+  std::string AmountText() const { return std::to_string(best_.cut_demand) + " " + thing_; }
+  std::string OverText() const { return " over " + best_.cut_bandwidth.ToString() + " GB/s: no schedule is faster"; }
+
+  const Topology& topology_;
+  const ScaledGraph& graph_;
+  std::string thing_;
+  Optimum best_;
+};
+
+/// The larger of the cut bound and of what groups prove; the optimum when reduce-scatter and allgather in turn reach
+/// it.
+StatusOr<Optimum> AllReduceBound(const Topology& topology) {
+  MYCEL_ASSIGN_OR_RETURN(Optimum in_turn, AllReduceOptimum(topology));
+  if (in_turn.kind == BoundKind::kOptimum) return in_turn;
+  MYCEL_ASSIGN_OR_RETURN(const ScaledGraph graph, ScaleCapacities(topology));
+  Tightest tightest(topology, graph, "shards");
+  Optimum cut = in_turn;
+  cut.inv_x = cut.lower_bound;
+  cut.kind = BoundKind::kLowerBound;
+  cut.proof = std::to_string(cut.cut_demand) + " shards must leave " + NodeSetText(topology, cut.cut) + " over " +
+              cut.cut_bandwidth.ToString() + " GB/s: no schedule is faster";
+  tightest.Start(std::move(cut));
+  const int64_t n = topology.rank_count();
+  for (const Partition& partition : PartitionsOf(topology)) {
+    const int128 amount = int128{2} * n * (partition.groups - 1);
+    MYCEL_RETURN_IF_ERROR(tightest.ShowBorders(amount, partition, BordersOf(partition, graph)));
+  }
+  Optimum bound = tightest.Take();
+  if (bound.inv_x == in_turn.inv_x && graph.SwitchesBalanced()) {
+    bound.kind = BoundKind::kOptimum;
+    bound.proof += ", and reduce-scatter followed by allgather reaches that";
+  }
+  return bound;
+}
+
+/// What rank i has for rank j: one block, or bytes.
+class PairDemand {
+ public:
+  PairDemand(const Topology& topology, const PlanRequest& request)
+      : n_(static_cast<size_t>(topology.rank_count())),
+        demand_(request.collective == Collective::kAllToAllV ? &request.demand : nullptr) {}
+
+  /// Amounts from the ranks `senders` to each group; `group_of_rank` says where the receivers are.
+  std::vector<int128> From(const std::vector<size_t>& senders, const std::vector<int32_t>& group_of_rank,
+                           int32_t groups) const {
+    std::vector<int128> amounts(static_cast<size_t>(groups));
+    for (const size_t i : senders) {
+      for (size_t j = 0; j < n_; ++j) {
+        amounts[static_cast<size_t>(group_of_rank[j])] += demand_ == nullptr ? 1 : (*demand_)[i * n_ + j];
+      }
+    }
+    return amounts;
+  }
+
+ private:
+  size_t n_;
+  const std::vector<int64_t>* demand_;
+};
+
+Status CheckDemand(const Topology& topology, const PlanRequest& request) {
+  const auto n = static_cast<size_t>(topology.rank_count());
+  if (request.demand.size() != n * n) {
+    return InvalidArgument("alltoallv on " + std::to_string(n) + " ranks needs " + std::to_string(n * n) +
+                           " byte counts, got " + std::to_string(request.demand.size()));
+  }
+  const auto negative = std::find_if(request.demand.begin(), request.demand.end(), [](int64_t d) { return d < 0; });
+  if (negative == request.demand.end()) return OkStatus();
+  const auto at = static_cast<size_t>(negative - request.demand.begin());
+  return InvalidArgument("alltoallv: the demand from rank " + std::to_string(at / n) + " to rank " +
+                         std::to_string(at % n) + " is negative");
+}
+
+Status Unreached(const Topology& topology, const Partition& partition, size_t source, size_t target) {
+  return Impossible("in topology " + topology.name() + " nothing leads from " +
+                    NodeSetText(topology, NodesOfGroup(partition, source)) + " to " +
+                    NodeSetText(topology, NodesOfGroup(partition, target)) +
+                    "; add links between them or let them exchange nothing");
+}
+
+/// What one partition proves about pairs: each group's border, and all borders together.
+Status ShowPairs(const Topology& topology, const ScaledGraph& graph, const Partition& partition,
+                 const PairDemand& demand, Tightest* tightest) {
+  const auto k = static_cast<size_t>(partition.groups);
+  std::vector<int32_t> group_of_rank;
+  std::vector<std::vector<size_t>> ranks_of(k);
+  for (const Rank rank : Ids<Rank>(topology.rank_count())) {
+    group_of_rank.push_back(partition.group_of[topology.NodeOf(rank).index()]);
+    ranks_of[static_cast<size_t>(group_of_rank.back())].push_back(rank.index());
+  }
+  const Borders borders = BordersOf(partition, graph);
+  const GroupHops hops(partition, topology);
+  int128 entries = 0;
+  std::vector<int128> entering(k);
+  for (size_t g = 0; g < k; ++g) {
+    const std::vector<int128> amounts = demand.From(ranks_of[g], group_of_rank, partition.groups);
+    const std::vector<int32_t> far = hops.From(static_cast<int32_t>(g));
+    int128 leaving = 0;
+    for (size_t h = 0; h < k; ++h) {
+      if (g == h || amounts[h] == 0) continue;
+      if (far[h] == GroupHops::kUnreached) return Unreached(topology, partition, g, h);
+      entries += amounts[h] * far[h];
+      entering[h] += amounts[h];
+      leaving += amounts[h];
+    }
+    MYCEL_RETURN_IF_ERROR(tightest->ShowBorder(leaving, borders.out[g], false, partition, g));
+  }
+  for (size_t h = 0; h < k; ++h) {
+    MYCEL_RETURN_IF_ERROR(tightest->ShowBorder(entering[h], borders.in[h], true, partition, h));
+  }
+  return tightest->ShowBorders(entries, partition, borders);
+}
+
+StatusOr<Optimum> PairsBound(const Topology& topology, const PlanRequest& request) {
+  const bool blocks = request.collective == Collective::kAllToAll;
+  if (!blocks) MYCEL_RETURN_IF_ERROR(CheckDemand(topology, request));
+  MYCEL_ASSIGN_OR_RETURN(const ScaledGraph graph, ScaleCapacities(topology));
+  Tightest tightest(topology, graph, blocks ? "blocks" : "bytes");
+  Optimum known;
+  known.proof = "nothing has to cross any link";
+  if (blocks) {
+    MYCEL_ASSIGN_OR_RETURN(known, OptimumOf(topology, Collective::kAllToAll));
+  }
+  tightest.Start(std::move(known));
+  const PairDemand demand(topology, request);
+  for (const Partition& partition : PartitionsOf(topology)) {
+    MYCEL_RETURN_IF_ERROR(ShowPairs(topology, graph, partition, demand, &tightest));
+  }
+  return tightest.Take();
+}
+
+}  // namespace
+}  // namespace bound
+
+StatusOr<Optimum> BoundOf(const Topology& topology, const PlanRequest& request) {
+  switch (request.collective) {
+    case Collective::kAllReduce:
+      return bound::AllReduceBound(topology);
+    case Collective::kAllToAll:
+    case Collective::kAllToAllV:
+      return bound::PairsBound(topology, request);
+    default:
+      return OptimumOf(topology, request.collective, request.root);
+  }
+}
+
+}  // namespace mycel

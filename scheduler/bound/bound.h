@@ -1,0 +1,26 @@
+// The tightest bound known for a request: how fast it can possibly be on a topology, and why. throughput_bound.h knows
+// the optimum of collectives that a single node set bounds; this adds what several groups of ranks together prove about
+// allreduce, alltoall and alltoallv. Exact. No switch is taken to reduce or to copy.
+//
+// Why groups bound an allreduce. Let k groups of nodes hold all ranks, and let X bytes be reduced. What enters a group
+// in order to be spread, and what leaves it in order to be reduced, is X each, less what is rooted inside; over all
+// groups that is 2 (k - 1) X. Spread and reduced bytes alike leave one group for each time they enter one, so as much
+// passes the borders inwards (and outwards). With every rank a group of its own this is the well-known 2 (n - 1) / n.
+//
+// Why groups bound pairs. A message from group g to group h enters at least as many groups as lie on its shortest way;
+// summed over all pairs, that many bytes enter groups (and leave them). On a torus of ranks these are the hops.
+#pragma once
+
+#include "core/base/status.h"
+#include "core/spi/planner.h"
+#include "core/topo/topology.h"
+#include "scheduler/graph/throughput_bound.h"
+
+namespace mycel {
+
+/// Reads collective, root and demand of `request`; alltoallv's inv_x is ns for the whole demand. Unlike OptimumOf it
+/// never answers kBestOfMethod: no schedule is faster than inv_x. Impossible, naming ranks, when some are cut off from
+/// what they must receive; InvalidArgument when root or demand are wrong or a number leaves 64 bits.
+StatusOr<Optimum> BoundOf(const Topology& topology, const PlanRequest& request);
+
+}  // namespace mycel
