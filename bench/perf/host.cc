@@ -1,0 +1,41 @@
+#include "bench/perf/host.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+namespace mycel::perf {
+namespace {
+
+// The text after "key:" of the first such line.
+std::string Field(const char* path, const std::string& key) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.compare(0, key.size(), key) != 0) continue;
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const size_t text = line.find_first_not_of(" \t", colon + 1);
+    return text == std::string::npos ? "" : line.substr(text);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
+}
+
+std::string CpuModel() {
+  const std::string model = Field("/proc/cpuinfo", "model name");
+  return model.empty() ? "CPU" : model;
+}
+
+int64_t AvailableMemoryBytes() {
+  return std::strtoll(Field("/proc/meminfo", "MemAvailable").c_str(), nullptr, 10) * 1024;
+}
+
+}  // namespace mycel::perf
