@@ -28,6 +28,10 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 
+include(GNUInstallDirs)
+file(RELATIVE_PATH MYCEL_BIN_TO_LIB /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+set(CMAKE_INSTALL_RPATH $ORIGIN/${MYCEL_BIN_TO_LIB} $ORIGIN)  # programs and libraries find libmycel beside them
+
 find_program(MYCEL_CCACHE ccache)
 if(MYCEL_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${MYCEL_CCACHE})
@@ -38,7 +42,8 @@ endif()
 add_library(mycel_flags INTERFACE)
 target_include_directories(mycel_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 target_compile_options(mycel_flags INTERFACE
-  -Wall -Wextra -Wshadow -Wpedantic -Wnon-virtual-dtor -Wcast-align -Wimplicit-fallthrough
+  -Wall -Wextra -Wshadow -Wpedantic -Wcast-align -Wimplicit-fallthrough
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
   # GCC 12 reports std::string's operator+ falsely (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<BOOL:${MYCEL_WERROR}>:-Werror>)
