@@ -9,7 +9,7 @@
 
 #include <mpi.h>
 
-#include "bindings/c/mycel.h"
+#include <mycel/mycel.h>
 
 #ifdef __cplusplus
 extern "C" {
