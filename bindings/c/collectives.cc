@@ -80,9 +80,10 @@ Status CheckBuffers(const CollectiveCall& call, const Communicator& communicator
   const int64_t offset = contract.InPlaceOffset(communicator.rank()) * static_cast<int64_t>(block_bytes);
   const auto expected = static_cast<uintptr_t>(static_cast<int64_t>(reinterpret_cast<uintptr_t>(call.send)) + offset);
   if (reinterpret_cast<uintptr_t>(call.recv) == expected) return OkStatus();
-  return InvalidArgument(std::string(function) + ": sendbuff and recvbuff overlap, and not as the in-place rule says (" +
-                         "recvbuff must be sendbuff " + (offset < 0 ? "- " : "+ ") +
-                         std::to_string(offset < 0 ? -offset : offset) + " bytes on rank " + std::to_string(rank) + ")");
+  return InvalidArgument(
+      std::string(function) + ": sendbuff and recvbuff overlap, and not as the in-place rule says (" +
+      "recvbuff must be sendbuff " + (offset < 0 ? "- " : "+ ") + std::to_string(offset < 0 ? -offset : offset) +
+      " bytes on rank " + std::to_string(rank) + ")");
 }
 
 struct Arguments {
@@ -99,7 +100,8 @@ mycelResult_t Accept(const Arguments& arguments, mycelComm_t comm, mycelStream_t
   Status status = CheckHandle(comm, function);
   if (status.ok()) status = CheckType(arguments.type, function);
   if (status.ok()) status = CheckOp(arguments.op, function);
-  if (!status.ok()) [[unlikely]] return Refuse(status);
+  if (!status.ok()) [[unlikely]]
+    return Refuse(status);
   const Communicator& communicator = *comm->communicator;
   CollectiveCall call;
   call.collective = arguments.collective;
@@ -113,7 +115,8 @@ mycelResult_t Accept(const Arguments& arguments, mycelComm_t comm, mycelStream_t
     call.root = arguments.root;
   }
   if (status.ok()) status = CheckBuffers(call, communicator, function);
-  if (!status.ok()) [[unlikely]] return Refuse(status);
+  if (!status.ok()) [[unlikely]]
+    return Refuse(status);
   return Submit(comm, call, stream, function);
 }
 
@@ -168,8 +171,8 @@ mycelResult_t mycelBcast(void* buff, size_t count, mycelDataType_t datatype, int
                        "mycelBcast");
 }
 
-mycelResult_t mycelReduce(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype,
-                          mycelRedOp_t op, int root, mycelComm_t comm, mycelStream_t stream) {
+mycelResult_t mycelReduce(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype, mycelRedOp_t op,
+                          int root, mycelComm_t comm, mycelStream_t stream) {
   return mycel::Accept({Collective::kReduce, sendbuff, recvbuff, count, datatype, op, root}, comm, stream,
                        "mycelReduce");
 }

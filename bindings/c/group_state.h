@@ -1,5 +1,5 @@
-// The group of calls that this thread has open between mycelGroupStart and mycelGroupEnd, and the one door through which
-// operations reach a communicator.
+// The group of calls that this thread has open between mycelGroupStart and mycelGroupEnd, and the one door through
+// which operations reach a communicator.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-/* Mycel: collectives whose schedule is computed.                                              C99, thread-safe where said
+/* Mycel: collectives whose schedule is computed.                                              C99, thread-safe where
+ * said
  *
  * Conventions
  *  - Names, argument order and meanings are NCCL's with `mycel` for `nccl`. Counts are 64-bit and count elements.
@@ -6,8 +7,8 @@
  *    which operation and what to do. A communicator's first error is sticky: later calls return it.
  *  - A communicator is used by one thread at a time; different communicators may be used by different threads at once.
  *    mycelCommAbort may be called from any thread.
- *  - Every rank of a communicator calls the same collectives in the same order. A mismatch in operation, count, type, op
- *    or root is reported on every rank as mycelInvalidUsage, not a hang. Every wait has a deadline (MYCEL_TIMEOUT, in
+ *  - Every rank of a communicator calls the same collectives in the same order. A mismatch in operation, count, type,
+ * op or root is reported on every rank as mycelInvalidUsage, not a hang. Every wait has a deadline (MYCEL_TIMEOUT, in
  *    seconds, default 300).
  *  - `stream` is NULL (run now, in the calling thread: the buffers are free again on return) or a host stream
  *    (mycelStreamCreate): the call returns at once and the operation runs in stream order; the buffers are free after
@@ -97,8 +98,8 @@ MYCEL_API const char* mycelGetLastError(mycelComm_t comm);
 
 /* ---- Communicators ---------------------------------------------------------------------------------------------- */
 
-/* Makes the token that a communicator's ranks meet by, and starts listening for them in this process (it must live until
- * all ranks have joined). Any thread. InvalidArgument, SystemError. */
+/* Makes the token that a communicator's ranks meet by, and starts listening for them in this process (it must live
+ * until all ranks have joined). Any thread. InvalidArgument, SystemError. */
 MYCEL_API mycelResult_t mycelGetUniqueId(mycelUniqueId* id);
 /* Collective: creates this rank's communicator. Returns when all `nranks` ranks have joined, or an error within
  * MYCEL_TIMEOUT that names the missing ones. Inside a group, the work is done at mycelGroupEnd, so that one thread can
@@ -123,7 +124,7 @@ MYCEL_API mycelResult_t mycelCommGetAsyncError(mycelComm_t comm, mycelResult_t* 
 /* ---- Collectives ------------------------------------------------------------------------------------------------
  * Each: what must be true: every rank calls it with the same count, type, op and root; buffers hold what is said and do
  * not overlap except in place. Thread: one at a time per communicator. Buffers are free on return (NULL stream) or when
- * the stream is synchronised. Statuses: InvalidArgument, InvalidUsage (mismatch), RemoteError, Timeout, Aborted.      */
+ * the stream is synchronised. Statuses: InvalidArgument, InvalidUsage (mismatch), RemoteError, Timeout, Aborted. */
 
 /* recv[count] = op over ranks of send[count], on all ranks. */
 MYCEL_API mycelResult_t mycelAllReduce(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype,
@@ -165,7 +166,8 @@ MYCEL_API mycelResult_t mycelBarrier(mycelComm_t comm, mycelStream_t stream);
 /* ---- Point to point --------------------------------------------------------------------------------------------- */
 
 /* Sends to / receives from `peer`, matched in order per pair. Outside a group a send returns when its buffer is free,
- * which may need the peer's receive; exchanges belong in a group. A message to oneself needs both halves in one group. */
+ * which may need the peer's receive; exchanges belong in a group. A message to oneself needs both halves in one group.
+ */
 MYCEL_API mycelResult_t mycelSend(const void* sendbuff, size_t count, mycelDataType_t datatype, int peer,
                                   mycelComm_t comm, mycelStream_t stream);
 MYCEL_API mycelResult_t mycelRecv(void* recvbuff, size_t count, mycelDataType_t datatype, int peer, mycelComm_t comm,
@@ -173,9 +175,9 @@ MYCEL_API mycelResult_t mycelRecv(void* recvbuff, size_t count, mycelDataType_t 
 
 /* ---- Groups ----------------------------------------------------------------------------------------------------- */
 
-/* Calls between Start and End of one thread are queued and progress together at the outermost End: sends and receives of
- * a group match in any order, and one thread may drive several communicators of its process. Groups nest. End returns
- * the first error. */
+/* Calls between Start and End of one thread are queued and progress together at the outermost End: sends and receives
+ * of a group match in any order, and one thread may drive several communicators of its process. Groups nest. End
+ * returns the first error. */
 MYCEL_API mycelResult_t mycelGroupStart(void);
 MYCEL_API mycelResult_t mycelGroupEnd(void);
 
@@ -193,12 +195,12 @@ MYCEL_API mycelResult_t mycelStreamDestroy(mycelStream_t stream);
 /* Counters of one communicator since its creation. `size` must be sizeof(mycelCommStats) (so that it can grow). */
 typedef struct {
   size_t size;
-  uint64_t operations;      /* collectives, sends and receives started */
-  uint64_t plans_made;      /* plan cache misses */
-  uint64_t payload_bytes;   /* memory held for channels */
-  uint64_t messages;        /* messages published */
-  uint64_t message_bytes;   /* bytes of them */
-  uint64_t sleeps;          /* times a wait slept in the kernel */
+  uint64_t operations;    /* collectives, sends and receives started */
+  uint64_t plans_made;    /* plan cache misses */
+  uint64_t payload_bytes; /* memory held for channels */
+  uint64_t messages;      /* messages published */
+  uint64_t message_bytes; /* bytes of them */
+  uint64_t sleeps;        /* times a wait slept in the kernel */
 } mycelCommStats;
 MYCEL_API mycelResult_t mycelCommGetStats(mycelComm_t comm, mycelCommStats* stats);
 /* How a collective of `count` elements would run: one line, "planner direct/two-shot, protocol slot, 3 slices, ...".

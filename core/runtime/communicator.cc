@@ -30,7 +30,7 @@ struct Communicator::Bound {
   const CachedPlan* plan = nullptr;
   const void* kernel = nullptr;
   size_t element_bytes = 0;
-  uint64_t user_bytes = 0;     // of the larger user buffer
+  uint64_t user_bytes = 0;      // of the larger user buffer
   uint32_t base_signature = 0;  // everything but the sequence number
 };
 
@@ -72,8 +72,7 @@ StatusOr<const Communicator::Bound*> Communicator::MakeBound(const CallKey& key,
   auto bound = std::make_unique<Bound>();
   bound->key = key;
   bound->plan = plan;
-  MYCEL_ASSIGN_OR_RETURN(bound->program,
-                         Bind(plan->program, call.type, static_cast<int64_t>(call.count), channels_));
+  MYCEL_ASSIGN_OR_RETURN(bound->program, Bind(plan->program, call.type, static_cast<int64_t>(call.count), channels_));
   bound->kernel = parts_.device->KernelFor(call.type, call.op);
   bound->element_bytes = SizeOf(call.type);
   bound->user_bytes = static_cast<uint64_t>(bytes);
@@ -153,12 +152,14 @@ void Communicator::Begin(const BoundProgram& program, uint32_t signature, size_t
 Status Communicator::Start(const CollectiveCall& call) {
   MYCEL_CHECK(!current_.running);
   // relaxed: a late sight of a failure only delays its report to the next check.
-  if (failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed)) [[unlikely]] return Fail(error());
+  if (failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed)) [[unlikely]]
+    return Fail(error());
   ++sequence_;
   current_.call = call;
   current_.point_to_point = false;
   StatusOr<const Bound*> found = LookUp(call);
-  if (!found.ok()) [[unlikely]] return Fail(found.status());
+  if (!found.ok()) [[unlikely]]
+    return Fail(found.status());
   const Bound& bound = **found;
   const uint32_t signature = bound.base_signature + static_cast<uint32_t>(sequence_) * 0x9E3779B1u;
   PostOnBoard(call, signature);

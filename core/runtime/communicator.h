@@ -50,7 +50,7 @@ struct Operation {
   Launch launch;
   std::vector<LaneState> lanes;
   std::vector<uint64_t> finished;
-  CollectiveCall call;       // collectives
+  CollectiveCall call;  // collectives
   bool point_to_point = false;
   bool running = false;
 };
@@ -85,8 +85,12 @@ class Communicator {
   /// One line about how `call` would run.
   StatusOr<std::string> Explain(const CollectiveCall& call);
 
-  /// Any thread: running and later operations end with AbortedError; peers see RemoteError.
+  /// Any thread: running and later operations end with AbortedError.
   void Abort();
+  /// By the thread inside: tells the peers, who see RemoteError.
+  void TellAborted() {
+    Fail(AbortedError("rank " + std::to_string(parts_.rank.value()) + " was aborted")).IgnoreError();
+  }
   /// Any thread. OK, or the first error, which stays.
   Status error() const;
   CommunicatorStats stats() const;
@@ -104,7 +108,9 @@ class Communicator {
     friend bool operator==(const CallKey&, const CallKey&) = default;
   };
   struct CallKeyHash {
-    size_t operator()(const CallKey& key) const { return MixSignature(key.count, key.what + (uint64_t{7} << 32) * static_cast<uint32_t>(key.root)); }
+    size_t operator()(const CallKey& key) const {
+      return MixSignature(key.count, key.what + (uint64_t{7} << 32) * static_cast<uint32_t>(key.root));
+    }
   };
 
   StatusOr<const Bound*> LookUp(const CollectiveCall& call);
@@ -119,7 +125,7 @@ class Communicator {
   Status PeerStatus(Rank peer, bool blocked_on);
   Status Fail(Status status);
   Rank PeerOf(int32_t channel) const;  // of the current launch
-  std::string Where() const;  // "rank 2, operation 17 allreduce(...)"
+  std::string Where() const;           // "rank 2, operation 17 allreduce(...)"
   static bool DirectReadThunk(void* context, int32_t peer, uint64_t address, void* target, size_t bytes);
 
   CommunicatorParts parts_;

@@ -73,11 +73,11 @@ Status Communicator::AddSelfMessages(const std::vector<PointCall>& calls) {
     const PointCall& recv = calls[next_recv++];
     if (recv.count != call.count || recv.type != call.type) {
       return InvalidUsage("a send to oneself (count " + std::to_string(call.count) + ", " +
-                          std::string(NameOf(call.type)) + ") meets a receive of count " +
-                          std::to_string(recv.count) + ", " + std::string(NameOf(recv.type)));
+                          std::string(NameOf(call.type)) + ") meets a receive of count " + std::to_string(recv.count) +
+                          ", " + std::string(NameOf(recv.type)));
     }
-    AddMessage(&points_, Memory(call.buffer), Memory(recv.buffer),
-               static_cast<int64_t>(call.count * SizeOf(call.type)), 0, after);
+    AddMessage(&points_, Memory(call.buffer), Memory(recv.buffer), static_cast<int64_t>(call.count * SizeOf(call.type)),
+               0, after);
     after = static_cast<int32_t>(points_.lanes.size()) - 1;
   }
   for (; next_recv < calls.size(); ++next_recv) {
@@ -101,12 +101,13 @@ Status Communicator::BuildPoints(const std::vector<PointCall>& calls) {
   for (const PointCall& call : calls) {
     if (call.peer == parts_.rank.value()) continue;
     const int32_t index = channels_.channels_per_pair() - 1;
-    MYCEL_ASSIGN_OR_RETURN(ChannelEnd * end, call.sends ? channels_.Send(Rank(call.peer), index)
-                                                        : channels_.Recv(Rank(call.peer), index));
+    MYCEL_ASSIGN_OR_RETURN(
+        ChannelEnd * end, call.sends ? channels_.Send(Rank(call.peer), index) : channels_.Recv(Rank(call.peer), index));
     if (end->payload_bytes < static_cast<uint64_t>(points_.slice_bytes)) {
-      return InvalidArgument("the channels' rings of " + std::to_string(end->payload_bytes) +
-                             " bytes are too small for point-to-point messages; raise MYCEL_PAYLOAD_BYTES to at least " +
-                             std::to_string(points_.slice_bytes));
+      return InvalidArgument(
+          "the channels' rings of " + std::to_string(end->payload_bytes) +
+          " bytes are too small for point-to-point messages; raise MYCEL_PAYLOAD_BYTES to at least " +
+          std::to_string(points_.slice_bytes));
     }
     points_.slot_count = static_cast<int32_t>(std::min<uint64_t>(
         static_cast<uint64_t>(points_.slot_count), end->payload_bytes / static_cast<uint64_t>(points_.slice_bytes)));

@@ -1,4 +1,5 @@
-// What a rank does when nothing moves: deadline, abort, peers' errors and deaths, disagreement; and the texts it leaves.
+// What a rank does when nothing moves: deadline, abort, peers' errors and deaths, disagreement; and the texts it
+// leaves.
 #include <cstdio>
 #include <cstring>
 
@@ -41,8 +42,8 @@ Status Communicator::Mismatch() {
     text += "sent a message of " + std::to_string(header.bytes) +
             " bytes (or more, in slices) that has another size or type than this receive expects";
   } else if (board != nullptr) {
-    text += "is at operation " + std::to_string(board->operation.load(std::memory_order_relaxed)) + " " +
-            Describe(*board);
+    text +=
+        "is at operation " + std::to_string(board->operation.load(std::memory_order_relaxed)) + " " + Describe(*board);
   }
   return InvalidUsage(text + "; every rank must make the same calls with the same arguments in the same order");
 }

@@ -15,8 +15,8 @@ struct GroupPart {
   std::vector<CollectiveCall> collectives;
 };
 
-/// Runs all parts to their ends in the calling thread, round-robin, so that ranks of one thread can wait for each other.
-/// A failing part does not stop the others; the first error is returned. Parts name distinct communicators.
+/// Runs all parts to their ends in the calling thread, round-robin, so that ranks of one thread can wait for each
+/// other. A failing part does not stop the others; the first error is returned. Parts name distinct communicators.
 Status RunGroup(std::vector<GroupPart>& parts);
 
 }  // namespace mycel

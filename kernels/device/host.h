@@ -22,7 +22,9 @@ struct HostDevicePolicy {
   /// relaxed: only counters that this side wrote, or whose payload is guarded by another word.
   static uint64_t LoadRelaxed(const std::atomic<uint64_t>& word) { return word.load(std::memory_order_relaxed); }
   /// release: publishes everything this thread wrote before.
-  static void StoreRelease(std::atomic<uint64_t>& word, uint64_t value) { word.store(value, std::memory_order_release); }
+  static void StoreRelease(std::atomic<uint64_t>& word, uint64_t value) {
+    word.store(value, std::memory_order_release);
+  }
   /// After non-temporal stores: makes them visible before the next StoreRelease.
   static void StreamFence() {
 #if defined(__x86_64__)
@@ -39,7 +41,8 @@ struct HostDevicePolicy {
   /// purpose (a fence per message would cost more than the message); a sleeper looks again within a millisecond.
   static void Notify(Bell* bell) {
     // relaxed: only a hint, see above.
-    if (bell != nullptr && bell->sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] Ring(*bell);
+    if (bell != nullptr && bell->sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      Ring(*bell);
   }
   static void Apply(const void* kernel, const void* const* inputs, int input_count, void* const* outputs,
                     int output_count, size_t count, const ApplyOptions& options) {

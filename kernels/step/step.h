@@ -1,8 +1,9 @@
 // The step loop: hop 7, single source for every device.
 //
-// A lane is a loop over slices of a body of instructions (core/plan/plan.h). One instruction on one slice is the unit: it
-// either runs (all input slots published, all output rings have room) or says "not ready"; nothing in here waits. A GPU
-// thread block spins on that answer, the host walks lanes round-robin, the simulator runs a thousand ranks on one thread.
+// A lane is a loop over slices of a body of instructions (core/plan/plan.h). One instruction on one slice is the unit:
+// it either runs (all input slots published, all output rings have room) or says "not ready"; nothing in here waits. A
+// GPU thread block spins on that answer, the host walks lanes round-robin, the simulator runs a thousand ranks on one
+// thread.
 //
 // Order inside an instruction, which the simulator's planted bugs violate:
 //   1. every input slot is ready and every output ring has room  2. read inputs, write outputs  3. publish outputs
@@ -28,7 +29,7 @@ enum class SliceEvent : uint8_t { kRan, kNotReady, kMismatch, kFailed };
 struct SliceView {
   const BoundInstruction* instruction;
   const BoundOperand* operands;
-  int64_t first;     // element
+  int64_t first;  // element
   int64_t elements;
   int64_t bytes;
 };
@@ -63,7 +64,8 @@ inline const void* InputOf(Launch& launch, const BoundOperand& operand, const Sl
   const BoundProgram& program = *launch.program;
   ChannelEnd& end = *program.channels[static_cast<size_t>(operand.channel)];
   const SlotHeader& header = HeaderOf(end);
-  if (header.signature != launch.signature + view.instruction->salt || header.bytes != static_cast<uint32_t>(view.bytes)) [[unlikely]] {
+  if (header.signature != launch.signature + view.instruction->salt ||
+      header.bytes != static_cast<uint32_t>(view.bytes)) [[unlikely]] {
     launch.fault_channel = operand.channel;
     launch.fault_signature = header.signature;
     return nullptr;

@@ -1,0 +1,222 @@
+#include "bindings/c/compose.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/env.h"
+#include "core/base/log.h"
+#include "core/base/wait.h"
+#include "core/plan/plan_json.h"
+#include "core/plan/verify.h"
+#include "core/topo/gallery.h"
+#include "kernels/host/host_device.h"
+#include "scheduler/select/select.h"
+#include "transport/loopback/loopback_transport.h"
+#include "transport/shm/shm_transport.h"
+
+namespace mycel {
+namespace {
+
+// Recently written user buffers beyond this are not worth keeping in cache: about a core's share of the last level.
+constexpr size_t kCacheBytes = size_t{8} << 20;
+
+/// The environment's say, read once per communicator.
+struct Settings {
+  int64_t timeout_ns = 0;
+  WaitPolicy wait;
+  int64_t spin_us = -1;
+  size_t payload_bytes = 0;
+  std::string direct;
+  std::string huge_pages;
+  std::string planner;
+  std::string topology;
+  std::string plan_file;
+};
+
+StatusOr<Settings> ReadSettings() {
+  Settings settings;
+  MYCEL_ASSIGN_OR_RETURN(const double timeout, EnvReal(Env::kTimeout));
+  settings.timeout_ns = SecondsToNs(timeout);
+  MYCEL_ASSIGN_OR_RETURN(const std::string wait, EnvChoice(Env::kWait));
+  settings.wait.mode = wait == "spin"    ? WaitMode::kSpin
+                       : wait == "yield" ? WaitMode::kYield
+                       : wait == "sleep" ? WaitMode::kSleep
+                                         : WaitMode::kAuto;
+  MYCEL_ASSIGN_OR_RETURN(settings.spin_us, EnvInteger(Env::kSpinUs));
+  if (settings.spin_us >= 0) settings.wait.spin_us = static_cast<int32_t>(settings.spin_us);
+  MYCEL_ASSIGN_OR_RETURN(const int64_t payload, EnvInteger(Env::kPayloadBytes));
+  settings.payload_bytes = static_cast<size_t>(payload);
+  MYCEL_ASSIGN_OR_RETURN(settings.direct, EnvChoice(Env::kDirect));
+  MYCEL_ASSIGN_OR_RETURN(settings.huge_pages, EnvChoice(Env::kHugePages));
+  MYCEL_ASSIGN_OR_RETURN(settings.planner, EnvText(Env::kPlanner));
+  MYCEL_ASSIGN_OR_RETURN(settings.topology, EnvText(Env::kTopo));
+  MYCEL_ASSIGN_OR_RETURN(settings.plan_file, EnvText(Env::kPlanFile));
+  WarnOfUnknownEnv();
+  return settings;
+}
+
+/// What every rank must have set alike, as text: plans are made by each rank for itself and must come out equal.
+std::string Agreement(const Settings& settings) {
+  return "MYCEL_PLANNER=" + settings.planner + "\nMYCEL_TOPO=" + settings.topology +
+         "\nMYCEL_PLAN_FILE=" + settings.plan_file + "\nMYCEL_PAYLOAD_BYTES=" + std::to_string(settings.payload_bytes) +
+         "\nMYCEL_DIRECT=" + settings.direct + "\n";
+}
+
+Status CheckAgreement(const std::vector<std::string>& of_ranks) {
+  for (size_t rank = 1; rank < of_ranks.size(); ++rank) {
+    if (of_ranks[rank] == of_ranks[0]) continue;
+    // Find the line that differs.
+    size_t begin = 0;
+    while (true) {
+      const std::string mine = of_ranks[0].substr(begin, of_ranks[0].find('\n', begin) - begin);
+      const std::string theirs = begin < of_ranks[rank].size()
+                                     ? of_ranks[rank].substr(begin, of_ranks[rank].find('\n', begin) - begin)
+                                     : std::string();
+      if (mine != theirs) {
+        return InvalidUsage("rank 0 has '" + mine + "', rank " + std::to_string(rank) + " has '" + theirs +
+                            "'; set the variable alike on every rank");
+      }
+      begin += mine.size() + 1;
+    }
+  }
+  return OkStatus();
+}
+
+std::unique_ptr<Transport> MakeTransport(const Settings& settings, const ComposeOptions& options) {
+  if (options.one_process) return std::make_unique<LoopbackTransport>();
+  ShmOptions shm;
+  shm.direct = settings.direct == "on"    ? DirectMode::kOn
+               : settings.direct == "off" ? DirectMode::kOff
+                                          : DirectMode::kAuto;
+  shm.huge_pages = settings.huge_pages == "on"    ? HugePages::kOn
+                   : settings.huge_pages == "off" ? HugePages::kOff
+                                                  : HugePages::kAuto;
+  return std::make_unique<ShmTransport>(shm);
+}
+
+/// Prepare, exchange, Connect, and agree that everybody has.
+StatusOr<std::unique_ptr<Transport>> Connect(Bootstrap& bootstrap, const Settings& settings,
+                                             const ComposeOptions& options, const TransportOptions& wanted) {
+  std::unique_ptr<Transport> transport = MakeTransport(settings, options);
+  MYCEL_ASSIGN_OR_RETURN(const std::string address, transport->Prepare(wanted));
+  MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> addresses, bootstrap.AllGather(address, options.deadline));
+  const Status connected = transport->Connect(addresses, options.deadline);
+  // A rank that failed says so, or the others would wait for it in their first operation.
+  MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> outcomes,
+                         bootstrap.AllGather(connected.ok() ? "" : StatusMessage(connected), options.deadline));
+  MYCEL_RETURN_IF_ERROR(connected);
+  for (size_t rank = 0; rank < outcomes.size(); ++rank) {
+    if (!outcomes[rank].empty()) {
+      return RemoteError("rank " + std::to_string(rank) + " could not connect: " + outcomes[rank]);
+    }
+    if (!transport->Reaches(Rank(static_cast<int64_t>(rank)))) {
+      return InvalidUsage("rank " + std::to_string(rank) + " is not reachable through shared memory from rank " +
+                          std::to_string(wanted.rank.value()) +
+                          ": this version connects the ranks of one server (and one network namespace) only");
+    }
+  }
+  return transport;
+}
+
+StatusOr<Topology> TopologyFor(const Settings& settings, int32_t rank_count) {
+  const std::string name = settings.topology.empty() ? "host-" + std::to_string(rank_count) : settings.topology;
+  MYCEL_ASSIGN_OR_RETURN(Topology topology, LoadTopology(name));
+  if (topology.rank_count() != rank_count) {
+    return InvalidArgument("MYCEL_TOPO=" + name + " describes " + std::to_string(topology.rank_count()) +
+                           " ranks, this communicator has " + std::to_string(rank_count));
+  }
+  return topology;
+}
+
+/// The chooser behind the plan cache: a pure function of the settings that all ranks agreed on.
+PlanSource MakePlanSource(const Settings& settings, std::shared_ptr<const Topology> topology,
+                          std::shared_ptr<const Plan> from_file, const CostModel& cost) {
+  return [planner = settings.planner, topology = std::move(topology), from_file = std::move(from_file),
+          cost](const PlanRequest& wanted) -> StatusOr<Plan> {
+    if (from_file != nullptr && from_file->collective == wanted.collective && from_file->root == wanted.root) {
+      return *from_file;
+    }
+    PlanRequest request = wanted;
+    request.planner = planner;
+    MYCEL_ASSIGN_OR_RETURN(Choice choice, ChoosePlan(*topology, request, cost));
+    MYCEL_RETURN_IF_ERROR(Verify(choice.plan));
+    MYCEL_LOG(kInfo) << NameOf(request.collective) << " of up to " << request.bytes << " bytes: " << choice.plan.planner
+                     << "; " << choice.reason;
+    return std::move(choice.plan);
+  };
+}
+
+StatusOr<std::shared_ptr<const Plan>> PlanFromFile(const Settings& settings, int32_t rank_count) {
+  if (settings.plan_file.empty()) return std::shared_ptr<const Plan>();
+  MYCEL_ASSIGN_OR_RETURN(Plan plan, ReadPlanFile(settings.plan_file));
+  if (plan.rank_count != rank_count) {
+    return InvalidArgument("MYCEL_PLAN_FILE=" + settings.plan_file + " is for " + std::to_string(plan.rank_count) +
+                           " ranks, this communicator has " + std::to_string(rank_count));
+  }
+  MYCEL_RETURN_IF_ERROR(Verify(plan));
+  return std::make_shared<const Plan>(std::move(plan));
+}
+
+}  // namespace
+
+StatusOr<SteadyTime> InitDeadline() {
+  MYCEL_ASSIGN_OR_RETURN(const double seconds, EnvReal(Env::kTimeout));
+  // Half a century is "never" and still fits the clock.
+  const int64_t ns = std::min(SecondsToNs(seconds), int64_t{50} * 365 * 86400 * kNsPerSecond);
+  return std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
+}
+
+StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const ComposeOptions& options) {
+  const int32_t n = bootstrap.rank_count();
+  SetLogRank(bootstrap.rank().value());
+  StatusOr<Settings> read = ReadSettings();
+  StatusOr<Topology> topology = read.ok() ? TopologyFor(*read, n) : StatusOr<Topology>(read.status());
+  StatusOr<std::shared_ptr<const Plan>> from_file =
+      read.ok() ? PlanFromFile(*read, n) : StatusOr<std::shared_ptr<const Plan>>(read.status());
+  Status local = read.status();
+  if (local.ok()) local = topology.status();
+  if (local.ok()) local = from_file.status();
+
+  // One exchange carries the settings and, where they are bad, the reason: nobody is left waiting.
+  const std::string mine = local.ok() ? "+" + Agreement(*read) : "-" + StatusMessage(local);
+  MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> settings_of, bootstrap.AllGather(mine, options.deadline));
+  MYCEL_RETURN_IF_ERROR(local);
+  for (size_t rank = 0; rank < settings_of.size(); ++rank) {
+    if (settings_of[rank].empty() || settings_of[rank][0] != '+') {
+      return RemoteError("rank " + std::to_string(rank) + ": " + settings_of[rank].substr(1));
+    }
+  }
+  MYCEL_RETURN_IF_ERROR(CheckAgreement(settings_of));
+  const Settings& settings = *read;
+
+  CommunicatorParts parts;
+  parts.rank = bootstrap.rank();
+  parts.rank_count = n;
+  parts.device = &HostDevice();
+  parts.wait = settings.wait;
+  const int cores = AvailableCores();
+  parts.wait.oversubscribed = n > cores;
+  parts.timeout_ns = settings.timeout_ns;
+  parts.cache_bytes = kCacheBytes;
+  TransportOptions wanted;
+  wanted.rank = parts.rank;
+  wanted.rank_count = n;
+  wanted.channels_per_pair = parts.channels_per_pair;
+  wanted.payload_bytes = settings.payload_bytes != 0 ? settings.payload_bytes : PayloadBytesFor(n);
+  if (n > 1) {
+    const std::string token = std::to_string(reinterpret_cast<uintptr_t>(&parts)) + std::to_string(NowNs());
+    MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> tokens, bootstrap.AllGather(token, options.deadline));
+    wanted.communicator = std::hash<std::string>()(tokens[0]);
+    MYCEL_ASSIGN_OR_RETURN(parts.transport, Connect(bootstrap, settings, options, wanted));
+  }
+  CostModel cost = HostCostModel(n, cores);
+  cost.channel_bytes = static_cast<int64_t>(wanted.payload_bytes);
+  parts.plan_source =
+      MakePlanSource(settings, std::make_shared<const Topology>(*std::move(topology)), *std::move(from_file), cost);
+  return std::make_unique<Communicator>(std::move(parts));
+}
+
+}  // namespace mycel
