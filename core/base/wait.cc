@@ -60,7 +60,8 @@ void Waiter::Sleep() {
 uint64_t Waiter::WaitedNs() const { return pauses_ == 0 ? 0 : static_cast<uint64_t>(NowNs()) - start_ns_; }
 
 bool Waiter::Pause() {
-  const bool spin_first = policy_.mode == WaitMode::kSpin || (policy_.mode == WaitMode::kAuto && !policy_.oversubscribed);
+  const bool spin_first =
+      policy_.mode == WaitMode::kSpin || (policy_.mode == WaitMode::kAuto && !policy_.oversubscribed);
   ++pauses_;
   if (spin_first && pauses_ % kSpinsPerClockRead != 0) {
     if (pauses_ == 1) start_ns_ = last_slow_ns_ = 0;

@@ -1,6 +1,6 @@
-// The one place that waits. A blocked rank spins briefly, then gives its core away, then sleeps in the kernel on its bell;
-// with more ranks than cores it starts by giving the core away. Every wait is cut into short pieces by its caller, who
-// checks deadline, abort and peers between them (core/runtime/executor).
+// The one place that waits. A blocked rank spins briefly, then gives its core away, then sleeps in the kernel on its
+// bell; with more ranks than cores it starts by giving the core away. Every wait is cut into short pieces by its
+// caller, who checks deadline, abort and peers between them (core/runtime/executor).
 #pragma once
 
 #include <atomic>

@@ -58,8 +58,8 @@ struct BoundProgram {
   std::vector<BoundInstruction> instructions;
   std::vector<BoundOperand> operands;
   std::vector<BoundWait> waits;
-  std::vector<ChannelEnd*> channels;     // by local channel number
-  std::vector<int32_t> send_channels;    // those this rank writes
+  std::vector<ChannelEnd*> channels;   // by local channel number
+  std::vector<int32_t> send_channels;  // those this rank writes
   Protocol protocol = Protocol::kSlot;
   int64_t slice_bytes = 0;
   int32_t slot_count = 0;
@@ -88,8 +88,8 @@ struct Launch {
   size_t element_bytes = 0;
   int32_t rank_count = 1;
   uint32_t signature = 0;
-  bool stream_outputs = false;  // user buffers larger than the cache: non-temporal stores
-  LaneState* lanes = nullptr;   // one per BoundLane
+  bool stream_outputs = false;   // user buffers larger than the cache: non-temporal stores
+  LaneState* lanes = nullptr;    // one per BoundLane
   uint64_t* finished = nullptr;  // slices done, per instruction; only used where the program has waits
   /// kDirect across address spaces: copies from the peer; returns false on failure.
   bool (*direct_read)(void* context, int32_t peer, uint64_t address, void* target, size_t bytes) = nullptr;
