@@ -1,0 +1,165 @@
+#include "scheduler/forest/forest.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "core/base/check.h"
+#include "scheduler/forest/spanning_forest.h"
+
+namespace mycel {
+namespace {
+
+/// Schedule::routes, each path once.
+class RouteList {
+ public:
+  explicit RouteList(std::vector<Route>* routes) : routes_(*routes) {}
+  int32_t IndexOf(const std::vector<NodeId>& path) {
+    if (path.size() == 2) return -1;
+    const auto [at, fresh] = known_.try_emplace(path, static_cast<int32_t>(routes_.size()));
+    if (fresh) routes_.push_back(path);
+    return at->second;
+  }
+
+ private:
+  std::vector<Route>& routes_;
+  std::map<std::vector<NodeId>, int32_t> known_;
+};
+
+std::vector<TreeEdge> Edges(const ForestTree& tree, RouteList* routes) {
+  std::vector<TreeEdge> edges;
+  edges.reserve(tree.edges.size());
+  for (const ForestEdge& edge : tree.edges) edges.push_back({edge.source, edge.target, routes->IndexOf(edge.path)});
+  return edges;
+}
+
+/// A forest says parents first; an in-tree of a schedule says children first.
+std::vector<TreeEdge> UpEdges(const ForestTree& tree, RouteList* routes) {
+  std::vector<TreeEdge> edges = Edges(tree, routes);
+  std::reverse(edges.begin(), edges.end());
+  return edges;
+}
+
+/// The trees of one root in a row, with the units they cover.
+struct Cover {
+  const ForestTree* tree;
+  int64_t begin;
+  int64_t end;
+};
+
+std::vector<std::vector<Cover>> CoverByRoot(const SpanningForest& forest, int32_t rank_count, int64_t units_per_tree) {
+  std::vector<std::vector<Cover>> covers(static_cast<size_t>(rank_count));
+  for (const ForestTree& tree : forest.trees) {
+    std::vector<Cover>& cover = covers[tree.root.index()];
+    const int64_t begin = cover.empty() ? 0 : cover.back().end;
+    cover.push_back({&tree, begin, begin + tree.multiplicity * units_per_tree});
+  }
+  return covers;
+}
+
+/// One direction only: every tree is a chunk of its root's block.
+void AddOneWay(const SpanningForest& forest, bool up, bool one_block, Schedule* schedule) {
+  RouteList routes(&schedule->routes);
+  for (const std::vector<Cover>& covers : CoverByRoot(forest, schedule->rank_count, 1)) {
+    for (const Cover& cover : covers) {
+      Tree tree;
+      tree.root = cover.tree->root;
+      tree.chunk = {one_block ? 0 : tree.root.value(), cover.begin, cover.end};
+      (up ? tree.up : tree.down) = up ? UpEdges(*cover.tree, &routes) : Edges(*cover.tree, &routes);
+      schedule->trees.push_back(std::move(tree));
+    }
+  }
+}
+
+/// Reduce trees joined to broadcast trees at the root, unit range by unit range.
+void AddJoined(const SpanningForest& up, const SpanningForest& down, Schedule* schedule) {
+  RouteList routes(&schedule->routes);
+  const int64_t share = std::lcm(up.trees_per_weight, down.trees_per_weight);
+  schedule->units_per_block = share * schedule->rank_count;
+  const auto up_covers = CoverByRoot(up, schedule->rank_count, share / up.trees_per_weight);
+  const auto down_covers = CoverByRoot(down, schedule->rank_count, share / down.trees_per_weight);
+  for (size_t root = 0; root < up_covers.size(); ++root) {
+    size_t u = 0;
+    size_t d = 0;
+    for (int64_t at = 0; at < share;) {
+      const Cover& in = up_covers[root][u];
+      const Cover& out = down_covers[root][d];
+      Tree tree;
+      tree.root = in.tree->root;
+      const int64_t end = std::min(in.end, out.end);
+      const int64_t base = static_cast<int64_t>(root) * share;
+      tree.chunk = {0, base + at, base + end};
+      tree.up = UpEdges(*in.tree, &routes);
+      tree.down = Edges(*out.tree, &routes);
+      schedule->trees.push_back(std::move(tree));
+      at = end;
+      u += in.end == end ? 1 : 0;
+      d += out.end == end ? 1 : 0;
+    }
+  }
+}
+
+class ForestPlannerImpl final : public Planner {
+ public:
+  std::string_view name() const override { return "forest"; }
+  std::string_view summary() const override {
+    return "throughput-optimal spanning trees packed from the topology's cuts (ForestColl)";
+  }
+
+  Status Serves(const Topology& topology, const PlanRequest& request) const override {
+    MYCEL_RETURN_IF_ERROR(CheckRoot(topology, request));
+    switch (request.collective) {
+      case Collective::kAllGather:
+      case Collective::kReduceScatter:
+      case Collective::kAllReduce:
+      case Collective::kBroadcast:
+      case Collective::kReduce:
+        break;
+      default:
+        return Impossible("spanning trees serve allgather, reduce_scatter, allreduce, broadcast and reduce, not " +
+                          std::string(NameOf(request.collective)));
+    }
+    if (!request.variant.empty()) return Impossible("forest has no variant '" + request.variant + "'");
+    return CheckConnected(topology);
+  }
+
+  StatusOr<Schedule> MakeSchedule(const Topology& topology, const PlanRequest& request) const override {
+    MYCEL_RETURN_IF_ERROR(Serves(topology, request));
+    const int32_t n = topology.rank_count();
+    Schedule schedule;
+    schedule.collective = request.collective;
+    schedule.rank_count = n;
+    schedule.root = request.root;
+    schedule.planner = "forest";
+    std::vector<int64_t> weights(static_cast<size_t>(n), 1);
+    if (InfoOf(request.collective).rooted) {
+      std::fill(weights.begin(), weights.end(), 0);
+      weights[request.root.index()] = 1;
+    }
+    const bool reduces = InfoOf(request.collective).reduces;
+    if (request.collective == Collective::kAllReduce) {
+      MYCEL_ASSIGN_OR_RETURN(const SpanningForest up,
+                             PackSpanningForest(topology, weights, request.trees_per_root, true));
+      MYCEL_ASSIGN_OR_RETURN(const SpanningForest down,
+                             PackSpanningForest(topology, weights, request.trees_per_root, false));
+      AddJoined(up, down, &schedule);
+      return schedule;
+    }
+    MYCEL_ASSIGN_OR_RETURN(const SpanningForest forest,
+                           PackSpanningForest(topology, weights, request.trees_per_root, reduces));
+    schedule.units_per_block = forest.trees_per_weight;
+    AddOneWay(forest, reduces, InfoOf(request.collective).rooted, &schedule);
+    return schedule;
+  }
+};
+
+}  // namespace
+
+const Planner& ForestPlanner() {
+  static const ForestPlannerImpl planner;
+  return planner;
+}
+
+}  // namespace mycel

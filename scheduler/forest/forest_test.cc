@@ -1,0 +1,170 @@
+// Forests against the exact optima of all sample machines, against brute force on random graphs, and through lowering,
+// verification and link loads.
+#include "scheduler/forest/forest.h"
+
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/base/rng.h"
+#include "core/plan/verify.h"
+#include "core/topo/gallery.h"
+#include "core/topo/topology_json.h"
+#include "scheduler/forest/spanning_forest.h"
+#include "scheduler/graph/throughput_bound.h"
+#include "scheduler/lower/lower.h"
+
+namespace mycel {
+namespace {
+
+struct Sample {
+  std::string name;
+  std::string inv_x;
+};
+
+/// Rows of expected.tsv with at most `ranks_max` ranks.
+std::vector<Sample> Samples(int ranks_max) {
+  std::ifstream file("tests/topologies/expected.tsv");
+  std::string line;
+  std::getline(file, line);
+  std::vector<Sample> samples;
+  while (std::getline(file, line)) {
+    std::istringstream row(line);
+    std::string name;
+    int ranks = 0;
+    std::string inv_x;
+    row >> name >> ranks >> inv_x;
+    if (ranks <= ranks_max) samples.push_back({name, inv_x});
+  }
+  EXPECT_GT(samples.size(), 15U);
+  return samples;
+}
+
+Topology Load(const std::string& name) { return ReadTopologyFile("tests/topologies/" + name + ".json").value(); }
+
+Rational Achieved(const Topology& topology, PlanRequest request) {
+  const StatusOr<Schedule> schedule = ForestPlanner().MakeSchedule(topology, request);
+  EXPECT_TRUE(schedule.ok()) << StatusMessage(schedule.status());
+  if (!schedule.ok()) return Rational(0);
+  const StatusOr<Plan> plan = Lower(*schedule, topology);
+  EXPECT_TRUE(plan.ok()) << StatusMessage(plan.status());
+  if (!plan.ok()) return Rational(0);
+  const Status verified = Verify(*plan);
+  EXPECT_TRUE(verified.ok()) << StatusMessage(verified);
+  const StatusOr<LinkLoads> loads = ComputeLinkLoads(*plan, topology);
+  EXPECT_TRUE(loads.ok()) << StatusMessage(loads.status());
+  return loads.ok() ? loads->inv_x : Rational(0);
+}
+
+PlanRequest Request(Collective collective, int root = -1) {
+  PlanRequest request;
+  request.collective = collective;
+  request.root = Rank(root);
+  request.bytes = 1 << 26;
+  return request;
+}
+
+TEST(Forest, AllGatherReachesTheOptimumOfEverySample) {
+  for (const Sample& sample : Samples(64)) {
+    SCOPED_TRACE(sample.name);
+    EXPECT_EQ(Achieved(Load(sample.name), Request(Collective::kAllGather)).ToString(), sample.inv_x);
+  }
+}
+
+TEST(Forest, EveryOtherCollectiveReachesItsOptimumOnTheSmallSamples) {
+  for (const Sample& sample : Samples(16)) {
+    SCOPED_TRACE(sample.name);
+    const Topology topology = Load(sample.name);
+    EXPECT_EQ(Achieved(topology, Request(Collective::kReduceScatter)), ReduceScatterOptimum(topology)->inv_x);
+    EXPECT_EQ(Achieved(topology, Request(Collective::kBroadcast, 1)), BroadcastOptimum(topology, Rank(1))->inv_x);
+    EXPECT_EQ(Achieved(topology, Request(Collective::kReduce, 2)), ReduceOptimum(topology, Rank(2))->inv_x);
+    // The block of an allreduce is the whole vector of n shards.
+    EXPECT_LE(Achieved(topology, Request(Collective::kAllReduce)) * Rational(topology.rank_count()),
+              AllReduceOptimum(topology)->inv_x);
+  }
+}
+
+TEST(Forest, FewTreesCostNoMoreThanTheBoundSays) {
+  const std::map<std::string, std::string> one_tree = {
+      {"ring8", "4/25"},        {"hypercube-3", "3/25"}, {"dgx1-v100", "3/50"},    {"dgx-a100-x2", "7/150"},
+      {"dgx-h100-x2", "7/225"}, {"mi250", "3/50"},       {"mi250-8plus8", "2/25"}, {"torus-4x4", "4/25"}};
+  for (const auto& [name, inv_x] : one_tree) {
+    SCOPED_TRACE(name);
+    PlanRequest request = Request(Collective::kAllGather);
+    request.trees_per_root = 1;
+    EXPECT_EQ(Achieved(Load(name), request).ToString(), inv_x);
+  }
+}
+
+/// Union of random closed walks (switches stay balanced) over a few ranks and switches.
+Topology RandomTopology(Rng* rng) {
+  const int ranks = static_cast<int>(2 + rng->Below(5));
+  const int switches = static_cast<int>(rng->Below(3));
+  TopologyBuilder builder("random");
+  std::vector<NodeId> nodes;
+  for (int r = 0; r < ranks; ++r) nodes.push_back(builder.AddRank("r" + std::to_string(r), Rank(r)));
+  for (int s = 0; s < switches; ++s) nodes.push_back(builder.AddSwitch("w" + std::to_string(s)));
+  std::map<std::pair<size_t, size_t>, int64_t> links;
+  const auto walk = [&](std::vector<size_t> stops) {
+    const auto amount = static_cast<int64_t>(1 + rng->Below(4));
+    for (size_t i = 0; i < stops.size(); ++i) {
+      const size_t next = stops[(i + 1) % stops.size()];
+      if (stops[i] != next) links[{stops[i], next}] += amount;
+    }
+  };
+  std::vector<size_t> everything(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) everything[i] = i;
+  walk(everything);
+  for (uint64_t i = 0; i < 1 + rng->Below(5); ++i) {
+    std::vector<size_t> stops;
+    for (uint64_t k = 0; k < 2 + rng->Below(4); ++k) stops.push_back(rng->Below(nodes.size()));
+    walk(stops);
+  }
+  for (const auto& [ends, amount] : links) builder.AddLink(nodes[ends.first], nodes[ends.second], Rational(amount));
+  return std::move(builder).Build().value();
+}
+
+TEST(Forest, RandomGraphsReachTheirOptimum) {
+  const uint64_t seed = 7;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Rng rng(seed);
+  for (int i = 0; i < 300; ++i) {
+    const Topology topology = RandomTopology(&rng);
+    SCOPED_TRACE(WriteTopology(topology));
+    EXPECT_EQ(Achieved(topology, Request(Collective::kAllGather)), AllGatherOptimum(topology)->inv_x);
+    const int root = static_cast<int>(rng.Below(static_cast<uint64_t>(topology.rank_count())));
+    EXPECT_EQ(Achieved(topology, Request(Collective::kReduce, root)), ReduceOptimum(topology, Rank(root))->inv_x);
+    if (::testing::Test::HasFailure()) break;
+  }
+}
+
+TEST(Forest, WeightedRootsOfOracle) {
+  const auto inverse = [](const std::string& name, const std::vector<int64_t>& weights) {
+    const StatusOr<SpanningForest> forest = PackSpanningForest(Load(name), weights, 0, false);
+    EXPECT_TRUE(forest.ok()) << StatusMessage(forest.status());
+    return forest.ok() ? forest->inv_x.ToString() : "";
+  };
+  EXPECT_EQ(inverse("star-4-4-2-2", {1, 1, 2, 2}), "2");
+  EXPECT_EQ(inverse("star-4-4-2-2", {2, 2, 1, 1}), "5/2");
+  EXPECT_EQ(inverse("dgx1-v100", {1, 2, 3, 4, 5, 6, 7, 8}), "7/30");  // 35/6 at 25 GB/s a unit
+}
+
+TEST(Forest, SaysWhoIsCutOff) {
+  TopologyBuilder builder("islands");
+  const NodeId a = builder.AddRank("a", Rank(0));
+  const NodeId b = builder.AddRank("b", Rank(1));
+  const NodeId c = builder.AddRank("c", Rank(2));
+  builder.AddDuplex(a, b, Rational(1));
+  builder.AddLink(b, c, Rational(1));
+  const Topology topology = std::move(builder).Build().value();
+  const StatusOr<Schedule> schedule = ForestPlanner().MakeSchedule(topology, Request(Collective::kAllGather));
+  EXPECT_EQ(schedule.status().code(), StatusCode::kUnimplemented);
+  EXPECT_NE(StatusMessage(schedule.status()).find("c"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace mycel
