@@ -19,16 +19,25 @@ namespace mycel {
 /// What is to be planned.
 struct PlanRequest {
   Collective collective = Collective::kAllReduce;
-  Rank root;                      // rooted collectives
+  Rank root;  // rooted collectives
   /// nccl-tests' size: the whole vector (all_reduce, broadcast, reduce), n x block for the others.
   int64_t bytes = 0;
-  std::string planner = "auto";   // a planner's name, or "auto"
-  std::string variant;            // e.g. "one-shot", "two-shot" for direct; empty: the planner's choice by cost
-  int32_t trees_per_root = 0;     // 0: the planner's choice
-  int32_t lanes = 1;              // at most this many lanes
+  std::string planner = "auto";  // a planner's name, or "auto"
+  std::string variant;           // e.g. "one-shot", "two-shot" for direct; empty: the planner's choice by cost
+  int32_t trees_per_root = 0;    // 0: the planner's choice
+  int32_t lanes = 1;             // at most this many lanes
   bool in_place = false;
-  std::vector<int64_t> demand;    // alltoallv: rank_count x rank_count bytes, row = sender
+  std::vector<int64_t> demand;  // alltoallv: rank_count x rank_count bytes, row = sender
 };
+
+/// OK, or InvalidArgument when a rooted request names no rank of the topology.
+inline Status CheckRoot(const Topology& topology, const PlanRequest& request) {
+  if (!InfoOf(request.collective).rooted) return OkStatus();
+  const int32_t root = request.root.value();
+  if (root >= 0 && root < topology.rank_count()) return OkStatus();
+  return InvalidArgument(std::string(NameOf(request.collective)) + " needs a root in 0.." +
+                         std::to_string(topology.rank_count() - 1) + ", not " + std::to_string(root));
+}
 
 class Planner {
  public:
@@ -38,6 +47,11 @@ class Planner {
   virtual std::string_view summary() const = 0;
   /// OK, or Impossible with the reason (wrong collective, ring that does not close, ...).
   virtual Status Serves(const Topology& topology, const PlanRequest& request) const = 0;
+  /// Variants worth comparing when the request names none; {""} when there is only one way.
+  virtual std::vector<std::string> VariantsFor(const Topology& topology, const PlanRequest& request) const {
+    (void)topology, (void)request;
+    return {std::string()};
+  }
   /// A schedule whose every edge has a route in the topology.
   virtual StatusOr<Schedule> MakeSchedule(const Topology& topology, const PlanRequest& request) const = 0;
 };
