@@ -1,0 +1,71 @@
+// Draft: what lowering passes work on, between schedule and plan. Plain data, private to scheduler/lower.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/plan/contract.h"
+#include "core/plan/plan.h"
+#include "core/plan/schedule.h"
+#include "core/topo/topology.h"
+#include "scheduler/lower/depths.h"
+#include "scheduler/lower/lower.h"
+
+namespace mycel::lower {
+
+/// A place in memory (`peer` invalid) or the channel from or to `peer`.
+struct Port {
+  Operand::Kind kind = Operand::Kind::kSend;
+  Rank peer;
+  int32_t route = -1;
+  friend bool operator==(const Port&, const Port&) = default;
+};
+
+/// An op before it has channels: ports lie in Draft::ports, inputs then outputs.
+struct DraftOp {
+  Rank rank;
+  int32_t lane = 0;
+  int32_t tree = 0;  // breaks ties of order, equally on both sides of a channel
+  int32_t phase = 0;
+  int32_t turn = 0;  // order within the phase; see rotate.cc
+  Chunk chunk;
+  int32_t ports = 0;
+  int32_t inputs = 0;
+  int32_t outputs = 0;
+  bool finish = false;
+};
+
+/// Invariants once a pass has run: trees that touch the same bytes in place share a lane; `offset_of_tree` shifts all
+/// phases of a tree alike, so that every message goes from one phase to the next.
+struct Draft {
+  Schedule schedule;
+  Contract contract;
+  std::vector<int32_t> lane_of_tree;
+  std::vector<int32_t> offset_of_tree;
+  std::vector<DraftOp> ops;
+  std::vector<Port> ports;
+  int32_t lane_count = 1;
+  bool pipelined = false;
+  int32_t slot_count = 0;
+  int64_t slice_bytes = 0;
+
+  const Port* InputsOf(const DraftOp& op) const { return ports.data() + op.ports; }
+  const Port* OutputsOf(const DraftOp& op) const { return ports.data() + op.ports + op.inputs; }
+};
+
+/// True when the rank's own data enters the tree: all ranks of a reducing collective's tree, else its root.
+inline bool Contributes(const Draft& draft, Rank rank, int32_t block) {
+  return draft.contract.SendPlace(rank, block) >= 0;
+}
+inline bool Wants(const Draft& draft, Rank rank, int32_t block) { return draft.contract.RecvPlace(rank, block) >= 0; }
+
+/// Group number of each tree. Trees of one group touch the same bytes of some rank when it runs in place, at least one
+/// of them writing; they need a common lane and a common order. Groups are numbered by their first tree.
+std::vector<int32_t> InPlaceGroups(const Draft& draft);
+
+/// Per op: true when one of its channels carries another op of the same phase, so that only the tree number may decide
+/// their order.
+std::vector<bool> ContestedOps(const Draft& draft);
+
+}  // namespace mycel::lower

@@ -1,0 +1,74 @@
+// Draft -> Plan. Ops of a lane are ordered by phase, then turn (rotate.cc), then tree; channel index = lane.
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "scheduler/lower/passes.h"
+
+namespace mycel::lower {
+namespace {
+
+/// A direct message refers to memory. An op whose result only travels on must keep it somewhere, unless it passes on
+/// its own send buffer as it is.
+bool NeedsPlace(const Draft& draft, const DraftOp& op) {
+  const auto is_channel = [](const Port& port) { return port.kind == Operand::Kind::kChannel; };
+  const Port* inputs = draft.InputsOf(op);
+  const Port* outputs = draft.OutputsOf(op);
+  if (!std::all_of(outputs, outputs + op.outputs, is_channel)) return false;
+  return op.inputs > 1 || is_channel(inputs[0]) || op.finish;
+}
+
+}  // namespace
+
+Plan EmitPlan(const Draft& draft, const Topology& topology, Protocol protocol) {
+  const Schedule& schedule = draft.schedule;
+  Plan plan;
+  plan.collective = schedule.collective;
+  plan.rank_count = schedule.rank_count;
+  plan.root = schedule.root;
+  plan.units_per_block = schedule.units_per_block;
+  plan.block_units = schedule.block_units;
+  plan.planner = schedule.planner;
+  plan.topology = topology.name();
+  plan.topology_hash = topology.hash();
+  plan.protocol = protocol;
+  plan.slice_bytes = draft.slice_bytes;
+  plan.slot_count = draft.slot_count;
+  plan.routes = schedule.routes;
+  plan.ranks.resize(static_cast<size_t>(schedule.rank_count));
+  for (RankPlan& rank : plan.ranks) rank.lanes.resize(static_cast<size_t>(draft.lane_count));
+
+  std::vector<size_t> order(draft.ops.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const DraftOp& x = draft.ops[a];
+    const DraftOp& y = draft.ops[b];
+    return std::tie(x.rank, x.lane, x.phase, x.turn, x.tree) < std::tie(y.rank, y.lane, y.phase, y.turn, y.tree);
+  });
+  PlanBuilder builder(&plan);
+  std::vector<Operand> inputs, outputs;
+  for (const size_t i : order) {
+    const DraftOp& op = draft.ops[i];
+    inputs.clear();
+    outputs.clear();
+    for (int32_t p = 0; p < op.inputs; ++p) {
+      const Port& port = draft.InputsOf(op)[p];
+      Operand operand{port.kind, -1, -1};
+      if (port.kind == Operand::Kind::kChannel) operand.index = builder.ChannelFor(port.peer, op.rank, op.lane).value();
+      inputs.push_back(operand);
+    }
+    for (int32_t p = 0; p < op.outputs; ++p) {
+      const Port& port = draft.OutputsOf(op)[p];
+      Operand operand{port.kind, -1, port.route};
+      if (port.kind == Operand::Kind::kChannel) operand.index = builder.ChannelFor(op.rank, port.peer, op.lane).value();
+      outputs.push_back(operand);
+    }
+    if (protocol == Protocol::kDirect && NeedsPlace(draft, op)) {
+      outputs.push_back({Operand::Kind::kScratch, builder.AddScratch(op.rank, op.chunk), -1});
+    }
+    builder.Add(op.rank, LaneId(op.lane), op.chunk, inputs, outputs, draft.pipelined ? op.phase : 0).finish = op.finish;
+  }
+  return plan;
+}
+
+}  // namespace mycel::lower

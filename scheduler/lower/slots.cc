@@ -1,0 +1,88 @@
+// Passes "pipeline" and "slots": how many slots rule out deadlock?
+//
+// Every wait of an op must point back in one global order, (iteration, phase). Waiting for data does: a message of
+// phase tau is read in phase tau + 1 of the same iteration (no skew) or of the next one (skew = tau). Waiting for a
+// free slot: let a channel carry m messages per iteration, sent in phases tau_0 <= ... <= tau_(m-1), and let x be the
+// least number with tau_(i-x) + 1 < tau_i for all i >= x (x <= m).
+//   no skew    x slots: message i waits for message i - x, which was read in phase tau_(i-x) + 1 < tau_i.
+//   skew       m + x slots: message i of iteration T waits for message i - x of iteration T - 1, which is read in
+//              iteration T, phase tau_(i-x) + 1 < tau_i; or for one of an earlier iteration.
+// Ops that fall silent at the ends only make the messages waited for older.
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "scheduler/lower/passes.h"
+
+namespace mycel::lower {
+namespace {
+
+struct SlotNeed {
+  int32_t plain = 1;
+  int32_t skewed = 1;
+};
+
+SlotNeed NeedOf(const Draft& draft) {
+  struct Message {
+    uint64_t channel;
+    int32_t phase;
+  };
+  std::vector<Message> messages;
+  messages.reserve(draft.ports.size());
+  for (const DraftOp& op : draft.ops) {
+    for (int32_t p = 0; p < op.outputs; ++p) {
+      const Port& port = draft.OutputsOf(op)[p];
+      if (port.kind != Operand::Kind::kChannel) continue;
+      messages.push_back({static_cast<uint64_t>(op.rank.value()) << 40 |
+                              static_cast<uint64_t>(port.peer.value()) << 16 | static_cast<uint64_t>(op.lane),
+                          op.phase});
+    }
+  }
+  std::sort(messages.begin(), messages.end(), [](const Message& a, const Message& b) {
+    return a.channel != b.channel ? a.channel < b.channel : a.phase < b.phase;
+  });
+  SlotNeed need;
+  for (size_t first = 0; first < messages.size();) {
+    size_t last = first, near = first;  // near: first message that is at most one phase older than `last`
+    int32_t x = 1;
+    for (; last < messages.size() && messages[last].channel == messages[first].channel; ++last) {
+      while (messages[near].phase + 1 < messages[last].phase) ++near;
+      x = std::max(x, static_cast<int32_t>(last - near + 1));
+    }
+    need.plain = std::max(need.plain, x);
+    need.skewed = std::max(need.skewed, static_cast<int32_t>(last - first) + x);
+    first = last;
+  }
+  return need;
+}
+
+}  // namespace
+
+Status ChoosePipeline(const LowerOptions& options, Draft* draft) {
+  if (options.pipelined == Pipelining::kOff) return OkStatus();
+  const bool one_phase =
+      std::all_of(draft->ops.begin(), draft->ops.end(), [](const DraftOp& op) { return op.phase == 0; });
+  const int32_t slots_max = options.slot_count > 0 ? options.slot_count : kSlotCountMax;
+  draft->pipelined = !one_phase && NeedOf(*draft).skewed <= slots_max;
+  return OkStatus();
+}
+
+Status ChooseSlots(const LowerOptions& options, Draft* draft) {
+  const SlotNeed need = NeedOf(*draft);
+  const int32_t least = draft->pipelined ? need.skewed : need.plain;
+  if (least > kSlotCountMax) {
+    return InternalError("lowering: a channel needs " + std::to_string(least) + " slots of at most " +
+                         std::to_string(kSlotCountMax) + "; allow more lanes or disable the pass 'pipeline'");
+  }
+  const bool in_slots = options.protocol != Protocol::kDirect;
+  int64_t most = options.slot_count > 0 ? options.slot_count : kSlotsWanted;
+  if (in_slots) most = std::min(most, options.channel_bytes / options.slice_bytes);
+  draft->slot_count = static_cast<int32_t>(std::max<int64_t>(least, most));
+  draft->slice_bytes = options.slice_bytes;
+  if (in_slots) {
+    draft->slice_bytes = std::min(draft->slice_bytes, options.channel_bytes / draft->slot_count / 64 * 64);
+  }
+  MYCEL_CHECK_GE(draft->slice_bytes, 64);
+  return OkStatus();
+}
+
+}  // namespace mycel::lower
