@@ -1,0 +1,34 @@
+// The one table of measured and assumed costs. Recalibrate here; the chooser's tests fix expectations, not numbers.
+#include "scheduler/select/cost_model.h"
+
+#include <algorithm>
+
+namespace mycel {
+
+CostModel HostCostModel(int32_t rank_count, int32_t cores) {
+  CostModel model;
+  model.device = CostModel::Device::kHost;
+  model.rank_count = rank_count;
+  model.cores = std::max(1, cores);
+  model.alpha_us = 0.12;  // a cache line changes its owner: flag and small payload
+  model.op_us = 0.18;     // readiness checks, flag stores, and the line of the released word
+  model.switch_us = 1.5;  // sched_yield to a rank that has work, with its cold caches
+  model.copy_cache_GBps = 20;
+  model.reduce_cache_GBps = 15;
+  model.copy_memory_GBps = 9;  // 11 alone, 9 with both cores busy
+  model.reduce_memory_GBps = 7;
+  model.fan_out = 0.6;           // one read is shared, the write is not
+  model.direct_us = 1.0;         // process_vm_readv
+  model.cache_bytes = 16 << 20;  // last level cache that a guest can count on
+  return model;
+}
+
+CostModel FabricCostModel() {
+  CostModel model;
+  model.device = CostModel::Device::kFabric;
+  model.op_us = 0.5;     // flag over the link and a barrier of the thread block
+  model.lane_GBps = 40;  // one thread block, load/store
+  return model;
+}
+
+}  // namespace mycel

@@ -1,0 +1,235 @@
+#include "scheduler/select/select.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <tuple>
+#include <utility>
+
+#include "core/base/check.h"
+#include "scheduler/lower/lower.h"
+#include "scheduler/select/estimate.h"
+#include "scheduler/sim/sim.h"
+
+namespace mycel {
+namespace select {
+namespace {
+
+/// Chunks up to this travel with their flag (Protocol::kInline).
+constexpr int64_t kInlineSliceBytes = 4096;
+constexpr int64_t kSliceBytesMin = 8 * 1024;
+constexpr int64_t kSliceBytesMax = 256 * 1024;
+/// Candidates worth a simulation, and slices of each.
+constexpr size_t kSimulatedMax = 4;
+constexpr int32_t kSimulatedSlices = 16;
+constexpr int64_t kSimulatedMessages = 200'000;
+/// Slots beyond its messages per slice that a skewed channel may need (lower/slots.cc), by rule of thumb.
+constexpr int64_t kSlotsSpare = 2;
+
+/// A schedule of the contest with what is known about it.
+struct Entrant {
+  Schedule schedule;
+  Estimate estimate;
+  bool allows_direct = false;
+};
+
+struct Contest {
+  std::vector<Entrant> entrants;
+  std::vector<std::pair<Candidate, size_t>> candidates;  // with the index of its entrant
+  std::vector<Candidate> refused;
+  Status first_refusal;
+};
+
+StatusOr<std::vector<const Planner*>> PlannersFor(const PlanRequest& request) {
+  if (request.planner.empty() || request.planner == "auto") return AllPlanners();
+  MYCEL_ASSIGN_OR_RETURN(const Planner* planner, FindPlanner(request.planner));
+  return std::vector<const Planner*>{planner};
+}
+
+void Refuse(const std::string& who, const Status& status, Contest* contest) {
+  Candidate candidate;
+  candidate.planner = who;
+  candidate.refused = StatusMessage(status);
+  contest->refused.push_back(std::move(candidate));
+  // "Impossible" from one planner says less than an argument that none can accept.
+  const bool first = contest->first_refusal.ok();
+  if (first ||
+      (contest->first_refusal.code() == StatusCode::kUnimplemented && status.code() != StatusCode::kUnimplemented)) {
+    contest->first_refusal = status;
+  }
+}
+
+Status Enter(const Topology& topology, const PlanRequest& request, const CostModel& cost, Contest* contest) {
+  MYCEL_ASSIGN_OR_RETURN(const std::vector<const Planner*> planners, PlannersFor(request));
+  for (const Planner* planner : planners) {
+    std::vector<std::string> variants = {request.variant};
+    if (request.variant.empty()) variants = planner->VariantsFor(topology, request);
+    for (const std::string& variant : variants) {
+      PlanRequest wanted = request;
+      wanted.variant = variant;
+      StatusOr<Schedule> schedule = planner->MakeSchedule(topology, wanted);
+      if (!schedule.ok()) {
+        const std::string name(planner->name());
+        Refuse(variant.empty() ? name : name + "/" + variant, schedule.status(), contest);
+        continue;
+      }
+      MYCEL_ASSIGN_OR_RETURN(Estimate estimate, Estimate::Make(*schedule, topology, request.bytes));
+      const bool direct = cost.allow_direct && AllowsDirect(*schedule);
+      contest->entrants.push_back({*std::move(schedule), std::move(estimate), direct});
+    }
+  }
+  return OkStatus();
+}
+
+/// Slice sizes to try: one for chunks that fit a message, else powers of two up to the chunk.
+std::vector<int64_t> SliceSizes(const Estimate& estimate, const CostModel& cost) {
+  const int64_t longest = estimate.longest_bytes();
+  if (longest <= kInlineSliceBytes) return {kInlineSliceBytes};
+  std::vector<int64_t> sizes;
+  for (int64_t size = kSliceBytesMin; size <= std::min(kSliceBytesMax, cost.channel_bytes / 2); size *= 2) {
+    sizes.push_back(size);
+    if (size >= longest) break;
+  }
+  if (sizes.empty()) sizes.push_back(kInlineSliceBytes);
+  return sizes;
+}
+
+/// All shapes of one entrant.
+void EnterShapes(size_t index, const PlanRequest& request, const CostModel& cost, Contest* contest) {
+  const Entrant& entrant = contest->entrants[index];
+  const Estimate& estimate = entrant.estimate;
+  const auto enter = [&](const Shape& shape) {
+    Candidate candidate;
+    candidate.planner = entrant.schedule.planner;
+    candidate.slice_bytes = shape.slice_bytes;
+    candidate.pipelined = shape.pipelined;
+    candidate.lanes = shape.lanes;
+    candidate.protocol = shape.protocol;
+    candidate.estimated_us = estimate.Us(cost, shape);
+    contest->candidates.emplace_back(std::move(candidate), index);
+  };
+  const int64_t skew_slots = estimate.channel_messages() + kSlotsSpare;
+  for (const int64_t slice_bytes : SliceSizes(estimate, cost)) {
+    const bool one_slice = slice_bytes >= estimate.longest_bytes();
+    const bool fits_skewed = skew_slots <= kSlotCountMax && skew_slots * slice_bytes <= cost.channel_bytes;
+    for (int32_t lanes = 1; lanes <= std::max(1, request.lanes); lanes *= 2) {
+      for (const bool pipelined : {false, true}) {
+        if (pipelined && (one_slice || estimate.phases() == 1 || !fits_skewed)) continue;
+        Shape shape{slice_bytes, pipelined, lanes,
+                    slice_bytes <= kInlineSliceBytes ? Protocol::kInline : Protocol::kSlot};
+        enter(shape);
+        if (entrant.allows_direct && shape.protocol == Protocol::kSlot) {
+          shape.protocol = Protocol::kDirect;
+          enter(shape);
+        }
+      }
+    }
+  }
+}
+
+double TimeOf(const Candidate& candidate) {
+  return candidate.simulated_us >= 0 ? candidate.simulated_us : candidate.estimated_us;
+}
+
+/// Fastest first; then by name, and from the simplest shape to the least simple.
+bool Better(const std::pair<Candidate, size_t>& a, const std::pair<Candidate, size_t>& b) {
+  const auto key = [](const Candidate& c) {
+    return std::tie(c.planner, c.pipelined, c.lanes, c.protocol, c.slice_bytes);
+  };
+  const double x = TimeOf(a.first), y = TimeOf(b.first);
+  return x != y ? x < y : key(a.first) < key(b.first);
+}
+
+StatusOr<Plan> LowerCandidate(const Contest& contest, const std::pair<Candidate, size_t>& entry,
+                              const Topology& topology, const CostModel& cost) {
+  LowerOptions options;
+  options.lanes = entry.first.lanes;
+  options.pipelined = entry.first.pipelined ? Pipelining::kOn : Pipelining::kOff;
+  options.slice_bytes = entry.first.slice_bytes;
+  options.channel_bytes = cost.channel_bytes;
+  options.protocol = entry.first.protocol;
+  return Lower(contest.entrants[entry.second].schedule, topology, options);
+}
+
+/// Simulates the best few and reorders them; returns the plan of the winner.
+StatusOr<Plan> Playoff(const Topology& topology, const PlanRequest& request, const CostModel& cost, Contest* contest) {
+  const size_t count = std::min(kSimulatedMax, contest->candidates.size());
+  std::vector<Plan> plans;
+  for (size_t i = 0; i < count; ++i) {
+    MYCEL_ASSIGN_OR_RETURN(Plan plan, LowerCandidate(*contest, contest->candidates[i], topology, cost));
+    SimOptions options;
+    options.bytes = request.bytes;
+    options.op_overhead_us = cost.op_us;
+    options.lane_GBps = cost.lane_GBps;
+    options.slices_max = kSimulatedSlices;
+    options.messages_max = kSimulatedMessages;
+    MYCEL_ASSIGN_OR_RETURN(const SimResult result, Simulate(plan, topology, options));
+    contest->candidates[i].first.simulated_us = result.time_us;
+    plans.push_back(std::move(plan));
+  }
+  const auto begin = contest->candidates.begin();
+  const auto end = begin + static_cast<int64_t>(count);
+  const auto best = std::min_element(begin, end, Better);
+  Plan plan = std::move(plans[static_cast<size_t>(best - begin)]);
+  std::sort(begin, end, Better);
+  return plan;
+}
+
+std::string Microseconds(double us) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f us", us < 100 ? 2 : 0, us);
+  return text;
+}
+
+std::string ReasonOf(const Contest& contest, int64_t bytes) {
+  const Candidate& winner = contest.candidates.front().first;
+  std::string reason = Describe(winner) + ": " + Microseconds(TimeOf(winner)) +
+                       (winner.simulated_us >= 0 ? " simulated" : " estimated") + " for " + std::to_string(bytes) +
+                       " bytes";
+  for (const auto& [candidate, entrant] : contest.candidates) {
+    if (candidate.planner == winner.planner) continue;
+    return reason + "; next " + candidate.planner + " with " + Microseconds(TimeOf(candidate));
+  }
+  return reason + "; nothing else serves it";
+}
+
+Status NobodyServes(const Topology& topology, const PlanRequest& request, const Contest& contest) {
+  if (contest.refused.size() == 1 || contest.first_refusal.code() != StatusCode::kUnimplemented)
+    return contest.first_refusal;
+  std::string text =
+      "no planner serves " + std::string(NameOf(request.collective)) + " on topology '" + topology.name() + "'";
+  for (const Candidate& candidate : contest.refused) text += "; " + candidate.planner + ": " + candidate.refused;
+  return Impossible(text);
+}
+
+}  // namespace
+}  // namespace select
+
+std::string Describe(const Candidate& candidate) {
+  const char* protocol = candidate.protocol == Protocol::kInline ? "inline"
+                         : candidate.protocol == Protocol::kSlot ? "slot"
+                                                                 : "direct";
+  return candidate.planner + ", slices of " + std::to_string(candidate.slice_bytes) + " bytes" +
+         (candidate.pipelined ? ", pipelined" : "") + ", " + std::to_string(candidate.lanes) +
+         (candidate.lanes == 1 ? " lane, " : " lanes, ") + protocol;
+}
+
+StatusOr<Choice> ChoosePlan(const Topology& topology, const PlanRequest& request, const CostModel& cost) {
+  select::Contest contest;
+  MYCEL_RETURN_IF_ERROR(select::Enter(topology, request, cost, &contest));
+  if (contest.entrants.empty()) return select::NobodyServes(topology, request, contest);
+  for (size_t i = 0; i < contest.entrants.size(); ++i) select::EnterShapes(i, request, cost, &contest);
+  std::sort(contest.candidates.begin(), contest.candidates.end(), select::Better);
+  MYCEL_CHECK(!contest.candidates.empty());
+  Choice choice;
+  if (cost.device == CostModel::Device::kFabric && request.bytes > 0) {
+    MYCEL_ASSIGN_OR_RETURN(choice.plan, select::Playoff(topology, request, cost, &contest));
+  } else {
+    MYCEL_ASSIGN_OR_RETURN(choice.plan, select::LowerCandidate(contest, contest.candidates.front(), topology, cost));
+  }
+  choice.reason = select::ReasonOf(contest, request.bytes);
+  for (auto& [candidate, entrant] : contest.candidates) choice.contest.push_back(std::move(candidate));
+  for (Candidate& candidate : contest.refused) choice.contest.push_back(std::move(candidate));
+  return choice;
+}
+
+}  // namespace mycel
