@@ -25,6 +25,14 @@ Status CheckRanks(int nranks, const char* function) {
                          std::to_string(kRanksMax));
 }
 
+/// MYCEL_COMM_ID names the meeting place instead, as NCCL_COMM_ID does: every process may then make the same id.
+StatusOr<UniqueId> NewUniqueId() {
+  MYCEL_ASSIGN_OR_RETURN(const std::string agreed, EnvText(Env::kCommId));
+  if (!agreed.empty()) return UniqueIdFromHostPort(agreed);
+  MYCEL_ASSIGN_OR_RETURN(const std::string interfaces, EnvText(Env::kInterface));
+  return MakeUniqueId(interfaces);
+}
+
 /// Meets the others through `id` and puts the communicator together.
 Status InitRank(mycelComm_t* comm, int nranks, const UniqueId& id, int rank) {
   MYCEL_ASSIGN_OR_RETURN(const SteadyTime deadline, InitDeadline());
@@ -101,9 +109,7 @@ const char* mycelGetLastError(mycelComm_t comm) {
 
 mycelResult_t mycelGetUniqueId(mycelUniqueId* id) {
   if (id == nullptr) return Report(InvalidArgument("mycelGetUniqueId: id is NULL"));
-  mycel::StatusOr<std::string> host = mycel::EnvText(mycel::Env::kInterface);
-  if (!host.ok()) return Report(host.status());
-  mycel::StatusOr<mycel::UniqueId> made = mycel::MakeUniqueId(*host);
+  const mycel::StatusOr<mycel::UniqueId> made = mycel::NewUniqueId();
   if (!made.ok()) return Report(made.status());
   static_assert(sizeof(made->bytes) == MYCEL_UNIQUE_ID_BYTES);
   std::memcpy(id->internal, made->bytes, MYCEL_UNIQUE_ID_BYTES);

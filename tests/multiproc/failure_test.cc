@@ -128,9 +128,10 @@ TEST_P(Mismatch, EveryRankSaysWhatBothSidesCalled) {
     std::vector<double> send(1 << 18, 1);
     std::vector<double> recv(3 << 18);
     const mycelResult_t result = (rank == 1 ? it.odd : it.rest)(comm, send.data(), recv.data());
-    Note(mycelGetLastError(comm));
     // A rank may finish its half before the others notice; the next operation must tell it.
-    return result != mycelSuccess ? result : mycelBarrier(comm, nullptr);
+    const mycelResult_t last = result != mycelSuccess ? result : mycelBarrier(comm, nullptr);
+    Note(mycelGetLastError(comm));
+    return static_cast<int>(last);
   });
   for (const RankOutcome& outcome : outcomes) {
     EXPECT_EQ(outcome.exit_code, mycelInvalidUsage) << outcome.note << " signal " << outcome.signal;
@@ -155,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
                                    MYCEL_CALL(mycelAllReduce(s, r, 1000, mycelFloat, mycelSum, c, nullptr)),
                                    "allgather"},
                       Disagreement{"root", MYCEL_CALL(mycelBroadcast(s, r, 1000, mycelFloat, 1, c, nullptr)),
-                                   MYCEL_CALL(mycelBroadcast(s, r, 1000, mycelFloat, 0, c, nullptr)), "root 1"}),
+                                   MYCEL_CALL(mycelBroadcast(s, r, 1000, mycelFloat, 0, c, nullptr)), "disagrees"}),
     [](const ::testing::TestParamInfo<Disagreement>& test) { return test.param.name; });
 #undef MYCEL_CALL
 
