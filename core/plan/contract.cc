@@ -126,4 +126,6 @@ int64_t Contract::InPlaceOffset(Rank rank) const {
   return 0;
 }
 
+bool Contract::SendHoldsRecv(Rank rank) const { return SendBlocks(rank).size() > RecvBlocks(rank).size(); }
+
 }  // namespace mycel

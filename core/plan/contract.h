@@ -33,6 +33,9 @@ struct Contract {
   /// 0 for one-block layouts; allgather/gather: send == recv + rank blocks, hence -rank; reduce_scatter/scatter: rank.
   /// In-place alltoall means recv == send.
   int64_t InPlaceOffset(Rank rank) const;
+  /// In place one memory holds both buffers, the larger one's. True: the receive buffer lies inside the send buffer (or
+  /// the rank has no receive buffer); false: the reverse, or they are the same.
+  bool SendHoldsRecv(Rank rank) const;
 };
 
 }  // namespace mycel

@@ -97,5 +97,19 @@ TEST(Contract, InPlaceBlocksFallOnThemselves) {
   EXPECT_EQ(ContractFor(Collective::kAllToAll).InPlaceOffset(Rank(3)), 0);
 }
 
+TEST(Contract, TheSmallerBufferLiesInsideTheLargerOne) {
+  for (const CollectiveInfo& info : AllCollectives()) {
+    const Contract contract = ContractFor(info.collective);
+    for (Rank rank : Ids<Rank>(kRanks)) {
+      const auto send = static_cast<int64_t>(contract.SendBlocks(rank).size());
+      const auto recv = static_cast<int64_t>(contract.RecvBlocks(rank).size());
+      EXPECT_EQ(contract.SendHoldsRecv(rank), send > recv) << info.name;
+      if (send == 0 || recv == 0) continue;
+      const int64_t offset = contract.InPlaceOffset(rank);
+      EXPECT_EQ(std::max(send, offset + recv) - std::min<int64_t>(0, offset), std::max(send, recv)) << info.name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace mycel

@@ -19,7 +19,7 @@ TEST(Encode, RingAllGatherOfOneRank) {
   EXPECT_EQ(program.root, -1);
   ASSERT_EQ(program.lanes.size(), 1U);
   EXPECT_EQ(program.lanes[0].instruction_count, 3);
-  EXPECT_EQ(program.lanes[0].skew_max, 2);
+  EXPECT_EQ(program.lanes[0].skew_max, 0);
   EXPECT_EQ(program.lanes[0].units_max, 1);
   // First use: the channel to the right is written by the first op, the one from the left is read by the second.
   ASSERT_EQ(program.channels.size(), 2U);
@@ -33,8 +33,8 @@ TEST(Encode, RingAllGatherOfOneRank) {
             "channel 1: from rank 0 index 0\n"
             "lane 0: units_max 1\n"
             "  0. block 1 [0,1) skew 0: send[0] -> recv[1] channel[0]\n"
-            "  1. block 0 [0,1) skew 1: channel[1] -> recv[0] channel[0]\n"
-            "  2. block 2 [0,1) skew 2: channel[1] -> recv[2]\n");
+            "  1. block 0 [0,1) skew 0: channel[1] -> recv[0] channel[0]\n"
+            "  2. block 2 [0,1) skew 0: channel[1] -> recv[2]\n");
 }
 
 TEST(Encode, WidestChunkIsTakenOverAllRanks) {

@@ -72,6 +72,7 @@ TEST(PlanJson, FileRoundTrip) {
 std::string ErrorAfter(const std::string& from, const std::string& to) {
   SampleOptions options;
   options.ranks = 2;
+  options.hop_skew = 1;
   std::string text = WritePlan(TwoShotAllReduce(options));
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;

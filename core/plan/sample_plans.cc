@@ -38,8 +38,8 @@ class Sampler {
     return {Operand::Kind::kChannel, builder_.ChannelFor(source, target, lane).value(), -1};
   }
   Op& Add(Rank rank, int32_t lane, const Chunk& chunk, const std::vector<Operand>& inputs,
-          const std::vector<Operand>& outputs, int32_t skew) {
-    return builder_.Add(rank, LaneId(lane), chunk, inputs, outputs, skew);
+          const std::vector<Operand>& outputs, int32_t hop) {
+    return builder_.Add(rank, LaneId(lane), chunk, inputs, outputs, hop * options_.hop_skew);
   }
   /// kDirect messages refer to memory: a partial sum that only travels on needs a place.
   std::vector<Operand> WithPlace(Rank rank, const Chunk& chunk, std::vector<Operand> outputs) {
@@ -139,13 +139,13 @@ Plan OneShotAllReduce(const SampleOptions& options) {
     for (int32_t lane = 0; lane < s.lanes(); ++lane) {
       const Chunk chunk = s.Part(0, 0, lane);
       if (s.n() > 1) s.Add(r, lane, chunk, {Send()}, ToOthers(s, r, lane), 0);
-      s.Add(r, lane, chunk, EveryonesShare(s, r, lane), {Recv()}, 0).finish = true;
+      s.Add(r, lane, chunk, EveryonesShare(s, r, lane), {Recv()}, 1).finish = true;
     }
   }
   return s.Take();
 }
 
-Plan TwoShotAllReduce(const SampleOptions& options, int32_t skew) {
+Plan TwoShotAllReduce(const SampleOptions& options) {
   Sampler s(Collective::kAllReduce, options, "two-shot");
   s.plan().units_per_block = static_cast<int64_t>(s.n()) * s.lanes();
   for (Rank r : Ids<Rank>(s.n())) {
@@ -156,10 +156,10 @@ Plan TwoShotAllReduce(const SampleOptions& options, int32_t skew) {
       }
       std::vector<Operand> outputs = ToOthers(s, r, lane);
       outputs.insert(outputs.begin(), Recv());
-      s.Add(r, lane, s.Part(0, r.value(), lane), EveryonesShare(s, r, lane), outputs, skew).finish = true;
+      s.Add(r, lane, s.Part(0, r.value(), lane), EveryonesShare(s, r, lane), outputs, 1).finish = true;
       for (int32_t k = 1; k < s.n(); ++k) {
         const Rank peer = s.At(r.value() - k);
-        s.Add(r, lane, s.Part(0, peer.value(), lane), {s.To(peer, r, lane)}, {Recv()}, 2 * skew);
+        s.Add(r, lane, s.Part(0, peer.value(), lane), {s.To(peer, r, lane)}, {Recv()}, 2);
       }
     }
   }
@@ -173,7 +173,7 @@ Plan ChainBroadcast(const SampleOptions& options) {
     for (int32_t lane = 0; lane < s.lanes(); ++lane) {
       std::vector<Operand> outputs = {Recv()};
       if (depth < s.n() - 1) outputs.push_back(s.To(r, s.At(r.value() + 1), lane));
-      s.Add(r, lane, s.Part(0, 0, lane), {depth == 0 ? Send() : s.To(s.At(r.value() - 1), r, lane)}, outputs, 0);
+      s.Add(r, lane, s.Part(0, 0, lane), {depth == 0 ? Send() : s.To(s.At(r.value() - 1), r, lane)}, outputs, depth);
     }
   }
   return s.Take();
@@ -189,7 +189,7 @@ Plan ChainReduce(const SampleOptions& options) {
       if (depth < s.n() - 1) inputs.push_back(s.To(s.At(r.value() + 1), r, lane));
       std::vector<Operand> outputs = {depth == 0 ? Recv() : s.To(r, s.At(r.value() - 1), lane)};
       if (depth > 0 && depth < s.n() - 1) outputs = s.WithPlace(r, chunk, outputs);
-      s.Add(r, lane, chunk, inputs, outputs, 0).finish = depth == 0;
+      s.Add(r, lane, chunk, inputs, outputs, s.n() - 1 - depth).finish = depth == 0;
     }
   }
   return s.Take();
@@ -207,7 +207,7 @@ Plan DirectAllToAll(const SampleOptions& options) {
       }
       for (int32_t k = 1; k < n; ++k) {
         const Rank from = s.At(r.value() - k);
-        s.Add(r, lane, s.Part(from.value() * n + r.value(), 0, lane), {s.To(from, r, lane)}, {Recv()}, 0);
+        s.Add(r, lane, s.Part(from.value() * n + r.value(), 0, lane), {s.To(from, r, lane)}, {Recv()}, 1);
       }
     }
   }
@@ -221,7 +221,7 @@ Plan StarGather(const SampleOptions& options) {
     for (int32_t lane = 0; lane < s.lanes(); ++lane) {
       const Chunk chunk = s.Part(r.value(), 0, lane);
       if (r != root) s.Add(r, lane, chunk, {Send()}, {s.To(r, root, lane)}, 0);
-      s.Add(root, lane, chunk, {r == root ? Send() : s.To(r, root, lane)}, {Recv()}, 0);
+      s.Add(root, lane, chunk, {r == root ? Send() : s.To(r, root, lane)}, {Recv()}, r == root ? 0 : 1);
     }
   }
   return s.Take();
@@ -234,7 +234,7 @@ Plan StarScatter(const SampleOptions& options) {
     for (int32_t lane = 0; lane < s.lanes(); ++lane) {
       const Chunk chunk = s.Part(r.value(), 0, lane);
       s.Add(root, lane, chunk, {Send()}, {r == root ? Recv() : s.To(root, r, lane)}, 0);
-      if (r != root) s.Add(r, lane, chunk, {s.To(root, r, lane)}, {Recv()}, 0);
+      if (r != root) s.Add(r, lane, chunk, {s.To(root, r, lane)}, {Recv()}, 1);
     }
   }
   return s.Take();
@@ -259,7 +259,7 @@ Plan DirectAllToAllV(const SampleOptions& options, const std::vector<int64_t>& d
       for (int32_t k = 1; k < n; ++k) {
         const Rank from = s.At(r.value() - k);
         const Chunk chunk = share(from, r, lane);
-        if (chunk.units() > 0) s.Add(r, lane, chunk, {s.To(from, r, lane)}, {Recv()}, 0);
+        if (chunk.units() > 0) s.Add(r, lane, chunk, {s.To(from, r, lane)}, {Recv()}, 1);
       }
     }
   }

@@ -16,6 +16,9 @@ struct SampleOptions {
   int32_t slot_count = 4;
   int64_t slice_bytes = 256;
   Rank root = Rank(0);  // rooted collectives
+  /// Slices by which an op runs behind the one that feeds it. Each keeps one more message waiting in a channel, so
+  /// skewed plans need more slots.
+  int32_t hop_skew = 0;
 };
 
 Plan RingAllGather(const SampleOptions& options);
@@ -23,8 +26,8 @@ Plan RingReduceScatter(const SampleOptions& options);
 Plan RingAllReduce(const SampleOptions& options);
 /// Everyone sends everything to everyone and reduces in rank order.
 Plan OneShotAllReduce(const SampleOptions& options);
-/// Everyone reduces its n-th part and sends the result to all; `skew`: slices between the two phases.
-Plan TwoShotAllReduce(const SampleOptions& options, int32_t skew = 1);
+/// Everyone reduces its n-th part and sends the result to all.
+Plan TwoShotAllReduce(const SampleOptions& options);
 Plan ChainBroadcast(const SampleOptions& options);
 Plan ChainReduce(const SampleOptions& options);
 Plan DirectAllToAll(const SampleOptions& options);

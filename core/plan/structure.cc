@@ -10,7 +10,7 @@
 namespace mycel {
 namespace {
 
-constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
+constexpr size_t kInt32Max = std::numeric_limits<int32_t>::max();
 
 /// Walks a plan once; every check returns the first thing that is wrong.
 class StructureChecker {
@@ -66,10 +66,6 @@ Status StructureChecker::CheckHead() const {
   if (plan_.ranks.size() != static_cast<size_t>(n)) {
     return InvalidArgument("plan: " + std::to_string(plan_.ranks.size()) + " ranks have ops, rank_count is " +
                            std::to_string(n) + "; give one entry per rank");
-  }
-  if (info_.send == Layout::kFromMe && n * n > kInt32Max) {
-    return InvalidArgument("plan: " + std::string(info_.name) + " of " + std::to_string(n) +
-                           " ranks has too many blocks; at most 46340 ranks");
   }
   if (info_.rooted && (!plan_.root.valid() || plan_.root.value() >= n)) {
     return InvalidArgument("plan: root is " + std::to_string(plan_.root.value()) + "; " + std::string(info_.name) +
@@ -130,7 +126,7 @@ Status StructureChecker::CheckChannels() const {
   using Ends = std::tuple<int32_t, int32_t, int32_t, int32_t>;  // source, target, index, channel
   std::vector<Ends> seen;
   seen.reserve(plan_.channels.size());
-  if (plan_.channels.size() > static_cast<size_t>(kInt32Max)) return InvalidArgument("plan: too many channels");
+  if (plan_.channels.size() > kInt32Max) return InvalidArgument("plan: too many channels");
   for (size_t i = 0; i < plan_.channels.size(); ++i) {
     const Channel& channel = plan_.channels[i];
     const std::string name = "channel " + std::to_string(i);

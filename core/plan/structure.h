@@ -12,7 +12,7 @@
 namespace mycel {
 
 /// Beyond these a plan is taken for a mistake; they also keep every sum below 64 bits.
-inline constexpr int32_t kRankCountMax = 1 << 16;
+inline constexpr int32_t kRankCountMax = 1 << 13;
 inline constexpr int64_t kBlockUnitsMax = int64_t{1} << 50;
 inline constexpr int32_t kSkewMax = 1 << 20;
 inline constexpr int32_t kOpWaitsMax = 1024;
