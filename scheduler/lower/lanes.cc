@@ -1,8 +1,8 @@
 // Pass "lanes": spreads trees over lanes.
 //
-// Whole trees first: each group (trees that must share a lane) goes to the lane where its ranks have the least work. If
-// some rank then has a lane with more than 9/8 of its fair share, every tree is cut into one part per lane instead:
-// all lanes look alike, at the price of more and smaller messages.
+// Whole trees first: each group (trees that must share a lane) goes to the lane where its ranks have the least work.
+// Trees in different lanes do not wait for each other. If the busiest lane then has more than 9/8 of a fair share,
+// every tree is cut into one part per lane instead: all lanes look alike, at the price of more and smaller messages.
 #include <algorithm>
 
 #include "core/base/check.h"
@@ -27,17 +27,18 @@ class LaneLoads {
     for (const TreeEdge& edge : tree.down) f(edge.source), f(edge.target);
   }
 
-  /// True when no lane of a rank exceeds 9/8 of the rank's average.
+  /// True when the busiest lane has at most 9/8 of what each lane of the busiest rank would have at best.
   bool Even() const {
+    int64_t busiest_rank = 0, busiest_lane = 0;
     for (size_t first = 0; first < loads_.size(); first += lanes_) {
-      int64_t total = 0, most = 0;
+      int64_t total = 0;
       for (size_t lane = 0; lane < lanes_; ++lane) {
         total += loads_[first + lane];
-        most = std::max(most, loads_[first + lane]);
+        busiest_lane = std::max(busiest_lane, loads_[first + lane]);
       }
-      if (most * 8 * static_cast<int64_t>(lanes_) > total * 9) return false;
+      busiest_rank = std::max(busiest_rank, total);
     }
-    return true;
+    return busiest_lane * 8 * static_cast<int64_t>(lanes_) <= busiest_rank * 9;
   }
 
  private:

@@ -194,7 +194,8 @@ TEST(Sim, TraceHasEveryOpAndMessage) {
   EXPECT_THAT(trace, ::testing::EndsWith("\n]}\n"));
 }
 
-// A random machine, plan and size: never faster than the busiest link, never slower when every cable gets better.
+// A random machine, plan and size: never faster than the busiest link, never slower when every cable gets better. One
+// better cable alone may shift fair shares to messages that nobody waits for, hence the tolerance (README.md, Limits).
 TEST(Sim, BoundsAndMonotony) {
   const std::vector<Collective> collectives = {Collective::kAllGather, Collective::kReduceScatter,
                                                Collective::kAllReduce, Collective::kBroadcast,
@@ -219,6 +220,10 @@ TEST(Sim, BoundsAndMonotony) {
     const SimResult result = Simulated(plan, slow_star, options);
     EXPECT_GE(result.time_us, result.bound_us);
     EXPECT_LE(Simulated(plan, Star(fast), options).time_us, result.time_us * (1 + 1e-9));
+    std::vector<Rational> one_faster = slow;
+    Rational& better = one_faster[rng.Below(slow.size())];
+    better = better * Rational(rng.Between(5, 16), 4);
+    EXPECT_LE(Simulated(plan, Star(one_faster), options).time_us, result.time_us * 1.01);
   }
 }
 
