@@ -1,0 +1,85 @@
+// Rendezvous: the listener behind a unique id. Every rank keeps one connection to it and it alone answers, so an
+// AllGather of n ranks is n messages in and n out (the same bytes to all), and creation takes 4n more:
+//
+//   rank -> rendezvous   Hello       cookie(8)
+//   rendezvous -> rank   Welcome     the cookie's echo(8): this is the listener that was looked for
+//   rank -> rendezvous   Register    rank(4) rank count(4) patience in ms(8) who it is (text)
+//   rendezvous -> rank   Registered  when all ranks have
+//   rank -> rendezvous   Value       patience in ms(8) bytes
+//   rendezvous -> rank   Table       for each rank: length(8) bytes
+//   rendezvous -> rank   Failure     StatusCode(4) text; instead of Registered or Table
+//   a rank leaves by closing
+//
+// Patience: how long the rank will wait. The rendezvous answers before that with a Failure that names who is missing.
+// Strays (connections that do not say Hello with the cookie) are dropped: when they say anything else, after
+// kStrayPatience of silence, or when there are many.
+//
+// A *room* is one communicator's meeting. A random id has one room in its life; an agreed host and port may serve a new
+// room whenever the last one is full.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "transport/bootstrap/frames.h"
+#include "transport/bootstrap/unique_id.h"
+
+namespace mycel {
+
+/// The proof that a listener knows the cookie.
+constexpr uint64_t CookieEcho(uint64_t cookie) { return cookie * 0x9e3779b97f4a7c15U + 1; }
+
+/// A listener and the thread that serves it. The thread ends when all ranks have joined and left, when the meeting has
+/// failed and its ranks have left, or when the owner is destroyed; it closes every descriptor as it ends.
+/// Owner: the thread that made it. `mutex_` guards stop_ and finished_; all else belongs to the serving thread.
+class Rendezvous {
+ public:
+  /// Listens on `port` of all addresses (0: any free port) and starts serving.
+  static StatusOr<std::unique_ptr<Rendezvous>> Start(uint64_t cookie, uint16_t port, bool reusable);
+  ~Rendezvous();
+  Rendezvous(const Rendezvous&) = delete;
+  Rendezvous& operator=(const Rendezvous&) = delete;
+
+  uint16_t port() const { return port_; }
+  uint64_t cookie() const { return cookie_; }
+  bool Finished();
+  /// This object came into being by fork: it serves nobody.
+  bool ForeignProcess() const;
+
+ private:
+  Rendezvous(Fd listener, Fd stop, uint64_t cookie, uint16_t port);
+  void Main(bool reusable);
+
+  const uint64_t cookie_;
+  const uint16_t port_;
+  const int32_t owner_pid_;
+  Fd listener_;
+  std::mutex mutex_;
+  Fd stop_;  // eventfd: written to make the thread end
+  bool finished_ = false;
+  std::unique_ptr<std::thread> thread_;
+};
+
+/// All rendezvous of a process: the owner that outlives them. Any thread.
+class RendezvousHost {
+ public:
+  /// The one that MakeUniqueId and JoinTcp use; its rendezvous end with the process.
+  static RendezvousHost& OfProcess();
+
+  StatusOr<UniqueId> MakeUniqueId(const std::string& interfaces);
+  /// Listens at an agreed place unless that is being done already.
+  Status Serve(const MeetingPlace& place);
+  /// How many are still serving. Also lets a child of fork drop its copies of its parent's listeners.
+  size_t Serving();
+
+ private:
+  void DropFinished();
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Rendezvous>> all_;
+};
+
+}  // namespace mycel
