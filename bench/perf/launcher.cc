@@ -71,15 +71,17 @@ class LocalJob final : public Job {
     WaitPolicy policy;
     policy.oversubscribed = true;  // this barrier is not timed: leave the core to whoever is late
     Waiter waiter(policy, nullptr);
-    // acquire: pairs with the release above; the slots of all processes are visible afterwards.
-    while (page_->round.load(std::memory_order_acquire) == round) {
-      // relaxed: a flag, see Fail.
-      if (page_->failed.load(std::memory_order_relaxed) != 0)
-        return RemoteError("another process of this run has failed");
+    while (!Passed(round)) {
+      if (SomebodyFailed()) return RemoteError("another process of this run has failed");
       waiter.Pause();
     }
     return OkStatus();
   }
+
+  // acquire: pairs with the release in Barrier; the slots of all processes are visible afterwards.
+  bool Passed(uint32_t round) const { return page_->round.load(std::memory_order_acquire) != round; }
+  // relaxed: a flag, see Fail.
+  bool SomebodyFailed() const { return page_->failed.load(std::memory_order_relaxed) != 0; }
 
   Page* page_;
 };

@@ -122,7 +122,6 @@ Status Loop::WaitAndBarrier(bool barrier) {
 }
 
 Status Loop::Once() {
-  MoveTo(0);
   MYCEL_RETURN_IF_ERROR(Issue());
   return Wait();
 }
@@ -144,7 +143,6 @@ Status Loop::Iterate() {
 
 StatusOr<Loop::Elapsed> Loop::Run(int iters) {
   const bool outer = options_.blocking == Blocking::kOuter;
-  MoveTo(0);
   int64_t untimed_ns = 0;
   const int64_t start_ns = NowNs();
   for (int i = 0; i < iters; ++i) {
@@ -159,6 +157,7 @@ StatusOr<Loop::Elapsed> Loop::Run(int iters) {
   const int64_t issued_ns = NowNs();
   MYCEL_RETURN_IF_ERROR(Wait());
   const int64_t end_ns = NowNs();
+  MoveTo(0);
   const double calls = static_cast<double>(iters) * options_.agg_iters;
   return Elapsed{static_cast<double>(end_ns - start_ns - untimed_ns) / 1e3 / calls,
                  static_cast<double>(issued_ns - start_ns - untimed_ns) / 1e3 / calls};
@@ -166,13 +165,13 @@ StatusOr<Loop::Elapsed> Loop::Run(int iters) {
 
 StatusOr<std::vector<double>> Loop::Sample(int iters) {
   std::vector<int64_t> ends(static_cast<size_t>(iters) + 1);
-  MoveTo(0);
   ends[0] = NowNs();
   for (int i = 1; i <= iters; ++i) {
     MYCEL_RETURN_IF_ERROR(Iterate());
     MYCEL_RETURN_IF_ERROR(Wait());
     ends[static_cast<size_t>(i)] = NowNs();
   }
+  MoveTo(0);
   std::vector<double> durations_us;
   for (size_t i = 1; i < ends.size(); ++i) {
     durations_us.push_back(static_cast<double>(ends[i] - ends[i - 1]) / 1e3 / options_.agg_iters);

@@ -50,7 +50,7 @@ class Loop {
   /// The duration of each of `iters` iterations, in µs.
   StatusOr<std::vector<double>> Sample(int iters);
 
-  /// The calls, one per rank; after Once with their buffers at the start of the arena, for the data check.
+  /// The calls, one per rank; their buffers are at the start of the arena except while Run and Sample run.
   const std::vector<Call>& calls() const { return calls_; }
   const Counts& counts() const { return counts_; }
 

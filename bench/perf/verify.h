@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "bench/perf/check_data.h"
 #include "bench/perf/loop.h"
 
 namespace mycel::perf {
@@ -20,6 +21,8 @@ class Verifier {
   int64_t CountWrong(const Loop& loop, const Setting& setting, bool in_place, uint64_t seed);
 
  private:
+  CheckData DataOf(const Call& call, const Setting& setting, uint64_t seed) const;
+
   const Collective& collective_;
 };
 
