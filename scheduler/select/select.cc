@@ -22,6 +22,8 @@ constexpr int64_t kSliceBytesMax = 256 * 1024;
 constexpr size_t kSimulatedMax = 4;
 constexpr int32_t kSimulatedSlices = 16;
 constexpr int64_t kSimulatedMessages = 200'000;
+/// Plans with more messages per slice go by their estimate alone: simulating them would take seconds.
+constexpr int64_t kPlayoffMessagesMax = 8'000;
 /// Slots beyond its messages per slice that a skewed channel may need (lower/slots.cc), by rule of thumb.
 constexpr int64_t kSlotsSpare = 2;
 
@@ -150,21 +152,44 @@ StatusOr<Plan> LowerCandidate(const Contest& contest, const std::pair<Candidate,
   return Lower(contest.entrants[entry.second].schedule, topology, options);
 }
 
-/// Simulates the best few and reorders them; returns the plan of the winner.
+int64_t MessagesPerSlice(const Plan& plan) {
+  int64_t messages = 0;
+  for (const RankPlan& rank : plan.ranks) {
+    for (const Lane& lane : rank.lanes) {
+      for (const Op& op : lane.ops) {
+        const Operand* outputs = plan.OutputsOf(op);
+        messages += std::count_if(outputs, outputs + op.outputs,
+                                  [](const Operand& output) { return output.kind == Operand::Kind::kChannel; });
+      }
+    }
+  }
+  return messages;
+}
+
+StatusOr<double> SimulatedUs(const Plan& plan, const Topology& topology, const PlanRequest& request,
+                             const CostModel& cost) {
+  SimOptions options;
+  options.bytes = request.bytes;
+  options.op_overhead_us = cost.op_us;
+  options.lane_GBps = cost.lane_GBps;
+  options.slices_max = kSimulatedSlices;
+  options.messages_max = kSimulatedMessages;
+  MYCEL_ASSIGN_OR_RETURN(const SimResult result, Simulate(plan, topology, options));
+  return result.time_us;
+}
+
+/// Simulates the best few and reorders them; returns the plan of the winner. All or none are simulated, since simulated
+/// times must not be compared with estimates.
 StatusOr<Plan> Playoff(const Topology& topology, const PlanRequest& request, const CostModel& cost, Contest* contest) {
   const size_t count = std::min(kSimulatedMax, contest->candidates.size());
   std::vector<Plan> plans;
   for (size_t i = 0; i < count; ++i) {
     MYCEL_ASSIGN_OR_RETURN(Plan plan, LowerCandidate(*contest, contest->candidates[i], topology, cost));
-    SimOptions options;
-    options.bytes = request.bytes;
-    options.op_overhead_us = cost.op_us;
-    options.lane_GBps = cost.lane_GBps;
-    options.slices_max = kSimulatedSlices;
-    options.messages_max = kSimulatedMessages;
-    MYCEL_ASSIGN_OR_RETURN(const SimResult result, Simulate(plan, topology, options));
-    contest->candidates[i].first.simulated_us = result.time_us;
     plans.push_back(std::move(plan));
+    if (MessagesPerSlice(plans.back()) > kPlayoffMessagesMax) return std::move(plans.front());
+  }
+  for (size_t i = 0; i < count; ++i) {
+    MYCEL_ASSIGN_OR_RETURN(contest->candidates[i].first.simulated_us, SimulatedUs(plans[i], topology, request, cost));
   }
   const auto begin = contest->candidates.begin();
   const auto end = begin + static_cast<int64_t>(count);

@@ -209,13 +209,17 @@ void Engine::StartFlow(int32_t channel, int64_t bytes) {
   state.message_start = now_;
   state.left = static_cast<double>(bytes);
   state.since = now_;
-  state.rate = 0;
   ++state.version;
   if (bytes == 0) {  // a signature alone
-    state.flow = -1;
     Push(now_, EventKind::kFlowEnd, channel, state.version);
     return;
   }
+  if (state.flow >= 0) {
+    // The next message of a busy channel takes over the flow: no rate changes.
+    Push(now_ + state.left / state.rate, EventKind::kFlowEnd, channel, state.version);
+    return;
+  }
+  state.rate = 0;
   state.flow = rates_.Add(paths_[static_cast<size_t>(channel)].links);
   if (channel_of_flow_.size() <= static_cast<size_t>(state.flow)) {
     channel_of_flow_.resize(static_cast<size_t>(state.flow) + 1, -1);
@@ -226,20 +230,20 @@ void Engine::StartFlow(int32_t channel, int64_t bytes) {
 
 void Engine::EndFlow(int32_t channel) {
   ChannelState& state = channels_[static_cast<size_t>(channel)];
-  if (state.flow >= 0) {
-    rates_.Remove(state.flow);
-    rates_stale_ = true;
-  }
-  const double arrival = now_ + paths_[static_cast<size_t>(channel)].latency_us;
   if (shape_.record) {
     message_intervals_.push_back({ChannelId(channel), state.message_bytes, state.message_start, now_});
   }
-  Push(arrival, EventKind::kArrive, channel);
+  Push(now_ + paths_[static_cast<size_t>(channel)].latency_us, EventKind::kArrive, channel);
   state.flowing = false;
+  const int64_t next = state.queue.empty() ? 0 : state.queue.front();
+  if (next == 0 && state.flow >= 0) {
+    rates_.Remove(state.flow);
+    state.flow = -1;
+    rates_stale_ = true;
+  }
   if (state.queue.empty()) return;
-  const int64_t bytes = state.queue.front();
   state.queue.pop();
-  StartFlow(channel, bytes);
+  StartFlow(channel, next);
 }
 
 void Engine::UpdateRates() {
