@@ -45,6 +45,7 @@ Communicator::Communicator(CommunicatorParts parts)
   board_ = boards_[parts_.rank.index()];
   if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kIdle), std::memory_order_relaxed);
   stats_.payload_bytes = parts_.transport->MemoryBytes();
+  needs_progress_ = parts_.transport->NeedsProgress();
 }
 
 Communicator::~Communicator() {
@@ -184,6 +185,7 @@ Status Communicator::Advance(bool* idle) {
   const int polls = parts_.wait.oversubscribed ? 1 : Waiter::kPollsPerPause;
   const StepEvent event = parts_.device->Step(current_.launch, polls);
   *idle = event == StepEvent::kIdle;
+  if (*idle && needs_progress_ && parts_.transport->Progress()) *idle = false;
   switch (event) {
     case StepEvent::kIdle:
     case StepEvent::kProgress:

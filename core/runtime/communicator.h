@@ -129,6 +129,7 @@ class Communicator {
   static bool DirectReadThunk(void* context, int32_t peer, uint64_t address, void* target, size_t bytes);
 
   CommunicatorParts parts_;
+  bool needs_progress_ = false;
   ChannelTable channels_;
   PlanCache plans_;
   RankBoard* board_ = nullptr;  // own

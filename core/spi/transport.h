@@ -61,7 +61,9 @@ class Transport {
   /// peer may publish its last message and leave between the caller's look and this call: look once more before
   /// believing the error.
   virtual Status CheckAlive(Rank peer) = 0;
-  /// Slow path of a wait: moves messages along where the transport is not plain memory. True when something moved.
+  /// Whether Progress must be called while waiting: the transport is not plain memory.
+  virtual bool NeedsProgress() const { return false; }
+  /// Moves messages along. True when something moved.
   virtual bool Progress() { return false; }
   /// Copies `bytes` from `address` in `peer`'s memory; only when OpenRecv set ChannelEnd::direct_read.
   virtual Status DirectRead(Rank peer, uint64_t address, void* target, size_t bytes) {
