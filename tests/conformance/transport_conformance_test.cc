@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "tests/conformance/rank_runner.h"
 #include "tests/conformance/slot_protocol.h"
+#include "transport/chaos/chaos_transport.h"
 #include "transport/loopback/loopback_transport.h"
 #include "transport/shm/shm_transport.h"
 
@@ -369,9 +371,18 @@ TEST_P(TransportConformance, DescriptorsAreNotInherited) {
   });
 }
 
+std::unique_ptr<Transport> ChaosOverLoopback() {
+  ChaosOptions options;
+  options.seed = 20'240'501;
+  options.now_ns = [] { return static_cast<uint64_t>(NowNs()); };
+  options.stall_probability = 0.0005;
+  return std::make_unique<ChaosTransport>(std::make_unique<LoopbackTransport>(), options);
+}
+
 std::vector<Backend> Backends() {
   return {
       {"Loopback", RanksAre::kThreads, [] { return std::make_unique<LoopbackTransport>(); }},
+      {"ChaosOverLoopback", RanksAre::kThreads, ChaosOverLoopback},
       {"ShmThreads", RanksAre::kThreads, [] { return std::make_unique<ShmTransport>(); }},
       {"ShmProcesses", RanksAre::kProcesses, [] { return std::make_unique<ShmTransport>(); }},
   };
