@@ -18,8 +18,7 @@ uint64_t Mix(uint64_t a, uint64_t b) {
   return SplitMix64(state);
 }
 
-// ---- How much a type holds exactly
-// ------------------------------------------------------------------------------------
+// ---- How much a type holds exactly -------------------------------------------------------------------------------
 
 /// Whole numbers of magnitude up to this, and every sum of them that stays within it, are exact.
 int64_t WholeMax(DataType type) {
@@ -48,12 +47,10 @@ int ExponentMax(DataType type) {
   return type == DataType::kFloat64 ? 1022 : 126;
 }
 
-// ---- Values
-// ----------------------------------------------------------------------------------------------------------- A Value
-// is what an element stands for: a double, which holds every chosen floating value exactly, or the integer's bits,
-// sign-extended to 64.
+// ---- Values --------------------------------------------------------------------------------------------------------
 
-/// The values of all elements at all ranks.
+/// The values of all elements at all ranks: as a double, which holds every chosen floating value exactly, or as the
+/// bits of an integer, of which an element takes the low ones.
 class Generator {
  public:
   Generator(DataType type, std::optional<ReduceOp> op, int rank_count, uint64_t seed)
@@ -68,8 +65,7 @@ class Generator {
 
   uint64_t Integer(size_t element, int rank) const {
     if (*op_ == ReduceOp::kProd) return Bits(element, rank) | 1;
-    if (*op_ == ReduceOp::kMax || *op_ == ReduceOp::kMin) return Bits(element, rank);
-    return static_cast<uint64_t>(Whole(element, rank));
+    return *op_ == ReduceOp::kAvg ? static_cast<uint64_t>(Average(element, rank)) : Bits(element, rank);
   }
 
   uint64_t Bits(size_t element, int rank) const { return Mix(Mix(seed_, element), Key(rank)); }
@@ -95,12 +91,13 @@ class Generator {
     return KindOf(type_) != TypeKind::kUnsigned && (random & 1) != 0 ? -magnitude : magnitude;
   }
 
-  /// The average itself, plus or minus a difference that the two ranks of a pair share.
+  /// The average itself, plus or minus a difference that the two ranks of a pair share. Where there is room, one of
+  /// them goes beyond zero, so that a truncated quotient shows both a lost and a repeated contribution.
   int64_t Average(size_t element, int rank) const {
     const uint64_t common = Mix(seed_, element);
     const int pair = rank / 2;
-    const uint64_t random = Bits(element, pair);
     const bool is_paired = pair * 2 + 1 < ranks_;
+    const uint64_t random = Bits(element, pair);
     const int64_t sign = rank % 2 == 0 ? 1 : -1;
     if (KindOf(type_) == TypeKind::kUnsigned) {
       const int64_t average = static_cast<int64_t>((common >> 8) % static_cast<uint64_t>(share_ + 1));
@@ -108,14 +105,15 @@ class Generator {
       const int64_t difference = static_cast<int64_t>((random >> 8) % static_cast<uint64_t>(room + 1));
       return is_paired ? average + sign * difference : average;
     }
-    if (share_ == 0) {
-      return is_paired && IsActive(element, pair, WholeMax(type_)) ? sign * NonZero(random, 1) : 0;
-    }
-    // Half of the room for the average; where there is room for only one of the two, either.
-    const int64_t average_max = share_ > 1 ? share_ / 2 : static_cast<int64_t>(common & 2) / 2;
+    const int64_t average_max =
+        share_ >= 2 ? share_ / 2 : std::min<int64_t>(share_, static_cast<int64_t>(common >> 1 & 1));
     const int64_t average = average_max == 0 ? 0 : NonZero(common, average_max);
-    const int64_t room = share_ - std::abs(average);
-    return is_paired && room > 0 ? average + sign * NonZero(random, room) : average;
+    // What is left to all pairs together, and to each of them. A pair spends two for each step beyond the average.
+    const int64_t left = WholeMax(type_) - ranks_ * std::abs(average);
+    if (!is_paired || left < 2) return average;
+    const int64_t each = left / (ranks_ / 2 * 2);
+    if (each > 0) return average + sign * NonZero(random, std::abs(average) + each);
+    return IsActive(element, pair, left / 2) ? average + sign * (std::abs(average) + 1) : average;
   }
 
   DataType type_;
@@ -125,8 +123,7 @@ class Generator {
   int64_t share_;  // of WholeMax for one rank
 };
 
-// ---- Elements of each type
-// --------------------------------------------------------------------------------------------
+// ---- Elements of each type -----------------------------------------------------------------------------------------
 
 /// `value` is exact in the format: zero, or a normal number with no bits to lose.
 uint16_t ToHalf(double value) {
@@ -183,13 +180,15 @@ CheckData::CheckData(DataType type, std::optional<ReduceOp> op, int rank_count, 
   MYCEL_CHECK_GE(rank_count, 1);
 }
 
-const std::vector<std::byte>& CheckData::InputPeriod(int rank) const {
+const std::byte* CheckData::InputPeriod(int rank, size_t count) const {
   MYCEL_CHECK(rank >= 0 && rank < rank_count_);
-  if (rank == input_rank_) return input_;
+  if (rank != input_rank_) input_.clear();
+  input_rank_ = rank;
   const Generator generator(type_, op_, rank_count_, seed_);
   const size_t bytes = SizeOf(type_);
-  input_.resize(kPeriod * bytes);
-  for (size_t e = 0; e < kPeriod; ++e) {
+  size_t e = input_.size() / bytes;
+  if (e < count) input_.resize(count * bytes);
+  for (; e < count; ++e) {
     std::byte* to = input_.data() + e * bytes;
     if (op_ && KindOf(type_) == TypeKind::kFloating) {
       StoreFloating(type_, generator.Floating(e, rank), to);
@@ -198,17 +197,16 @@ const std::vector<std::byte>& CheckData::InputPeriod(int rank) const {
       std::memcpy(to, &value, bytes);  // the low bytes: little-endian, like every machine Mycel runs on
     }
   }
-  input_rank_ = rank;
-  return input_;
+  return input_.data();
 }
 
-const std::vector<std::byte>& CheckData::ReducedPeriod() const {
+const std::byte* CheckData::ReducedPeriod(size_t count) const {
   MYCEL_CHECK(op_.has_value());
-  if (!reduced_.empty()) return reduced_;
   const Generator generator(type_, op_, rank_count_, seed_);
   const size_t bytes = SizeOf(type_);
-  reduced_.resize(kPeriod * bytes);
-  for (size_t e = 0; e < kPeriod; ++e) {
+  size_t e = reduced_.size() / bytes;
+  if (e < count) reduced_.resize(count * bytes);
+  for (; e < count; ++e) {
     std::byte* to = reduced_.data() + e * bytes;
     if (KindOf(type_) == TypeKind::kFloating) {
       double value = generator.Floating(e, 0);
@@ -224,18 +222,20 @@ const std::vector<std::byte>& CheckData::ReducedPeriod() const {
       std::memcpy(to, &value, bytes);
     }
   }
-  return reduced_;
+  return reduced_.data();
 }
 
 namespace {
 
-void FillPeriodically(const std::vector<std::byte>& period, size_t element_bytes, size_t first, size_t count,
-                      void* into) {
+/// How much of the period elements [first, first + count) need.
+size_t PeriodOf(size_t first, size_t count) { return std::min(CheckData::kPeriod, first % CheckData::kPeriod + count); }
+
+void FillPeriodically(const std::byte* period, size_t element_bytes, size_t first, size_t count, void* into) {
   std::byte* to = static_cast<std::byte*>(into);
   size_t at = first % CheckData::kPeriod;
   while (count > 0) {
     const size_t part = std::min(count, CheckData::kPeriod - at);
-    std::memcpy(to, period.data() + at * element_bytes, part * element_bytes);
+    std::memcpy(to, period + at * element_bytes, part * element_bytes);
     to += part * element_bytes;
     count -= part;
     at = 0;
@@ -245,11 +245,13 @@ void FillPeriodically(const std::vector<std::byte>& period, size_t element_bytes
 }  // namespace
 
 void FillInput(const CheckData& data, int rank, size_t first, size_t count, void* into) {
-  if (count > 0) FillPeriodically(data.InputPeriod(rank), SizeOf(data.type()), first, count, into);
+  if (count == 0) return;
+  FillPeriodically(data.InputPeriod(rank, PeriodOf(first, count)), SizeOf(data.type()), first, count, into);
 }
 
 void FillReduced(const CheckData& data, size_t first, size_t count, void* into) {
-  if (count > 0) FillPeriodically(data.ReducedPeriod(), SizeOf(data.type()), first, count, into);
+  if (count == 0) return;
+  FillPeriodically(data.ReducedPeriod(PeriodOf(first, count)), SizeOf(data.type()), first, count, into);
 }
 
 void FillExpected(const CheckData& data, const Contract& contract, Rank rank, size_t count, void* into) {

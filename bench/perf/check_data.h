@@ -3,14 +3,16 @@
 // An element's value depends on its index, the rank and a seed. It is chosen so that every partial reduction, in any
 // order and grouping, is exact in the type itself; so a result is right or wrong bit for bit, whatever plan made it:
 //
-//   sum   whole numbers, none 0, whose magnitudes over all ranks add up to what the type holds exactly (int8: 127,
-//         uint8: 255, bfloat16: 256, half: 2048)
-//   avg   the same, and the sum is a multiple of the number of ranks
-//   prod  integers: any odd numbers (the products wrap, and never become 0); floating: plus or minus powers of two
+//   sum   integers: any numbers (sums wrap); floating: whole numbers, none 0, whose magnitudes over all ranks add up to
+//         what the type holds exactly (bfloat16: 256, half: 2048)
+//   avg   such whole numbers for integers too (int8: 127, uint8: 255), and the sum is a multiple of the number of ranks
+//   prod  integers: any odd numbers (products wrap, and never become 0); floating: plus or minus powers of two
 //   max, min  whole numbers of either sign, integers from the whole range
 //   none  (only moved) any bits at all, NaNs among them
 //
-// With more ranks than such a sum has room for (127 for int8), only as many contribute a number that is not 0.
+// With more ranks than such a sum has room for (256 for bfloat16), only as many contribute a number that is not 0. An
+// average in integers cannot show an error that its truncation hides: of uint8, one contribution added twice at 16
+// ranks and more.
 //
 // Values repeat every kPeriod elements, a prime: data that lands in the wrong place is noticed unless it is off by a
 // multiple of that, and buffers are filled at the speed of memory.
@@ -39,9 +41,10 @@ class CheckData {
   DataType type() const { return type_; }
   int rank_count() const { return rank_count_; }
 
-  /// The first kPeriod elements of the send buffer of `rank`, or of the reduction of all ranks' send buffers.
-  const std::vector<std::byte>& InputPeriod(int rank) const;
-  const std::vector<std::byte>& ReducedPeriod() const;
+  /// At least the first `count` elements (kPeriod at most) of the send buffer of `rank`, or of the reduction of all
+  /// ranks' send buffers.
+  const std::byte* InputPeriod(int rank, size_t count) const;
+  const std::byte* ReducedPeriod(size_t count) const;
 
  private:
   DataType type_;

@@ -17,7 +17,7 @@ namespace mycel::perf {
 namespace {
 
 constexpr uint64_t kSeed = 97;
-constexpr size_t kCount = 600;
+constexpr size_t kCount = 1500;
 
 using Bytes = std::vector<std::byte>;
 
@@ -70,36 +70,45 @@ TEST_P(CheckDataTest, EveryOrderAndGroupingGivesTheSameBits) {
   const CheckData data(type(), op(), ranks(), kSeed);
   const Bytes expected = Reduced(data);
   Rng rng(kSeed);
-  for (int tree = 0; tree < 6; ++tree) {
+  for (int tree = 0; tree < 4; ++tree) {
     const Comparison comparison =
         Compare(type(), ReduceInRandomTree(type(), op(), Inputs(data), ranks(), rng).data(), expected.data(), kCount);
     ASSERT_EQ(comparison.wrong, 0) << comparison.description << " seed " << kSeed;
   }
 }
 
-TEST_P(CheckDataTest, ALostOrRepeatedContributionIsNoticed) {
+TEST_P(CheckDataTest, ALostContributionIsNoticed) {
   if (ranks() == 1) return;
-  // A single contribution decides a maximum, or a unit of 200 ranks, only here and there: whole buffers are compared.
   const CheckData data(type(), op(), ranks(), kSeed);
   const Bytes expected = Reduced(data);
-  Rng rng(kSeed);
-  std::vector<Bytes> lost = Inputs(data);
-  lost.erase(lost.begin() + static_cast<ptrdiff_t>(rng.Below(lost.size())));
-  EXPECT_NE(Apply(type(), op(), lost, {true, ranks(), 0}), expected);
-  if (op() == ReduceOp::kMax || op() == ReduceOp::kMin) return;  // repeating changes nothing
-  std::vector<Bytes> repeated = Inputs(data);
-  repeated.push_back(repeated[rng.Below(repeated.size())]);
-  EXPECT_NE(Apply(type(), op(), repeated, {true, ranks(), 0}), expected);
+  for (int rank : {0, ranks() / 2, ranks() - 1}) {
+    std::vector<Bytes> inputs = Inputs(data);
+    inputs.erase(inputs.begin() + rank);
+    EXPECT_TRUE(Apply(type(), op(), inputs, {true, ranks(), 0}) != expected) << "rank " << rank;
+  }
+}
+
+TEST_P(CheckDataTest, ARepeatedContributionIsNoticed) {
+  // Repeating changes no maximum; and see check_data.h on averages of unsigned integers.
+  if (op() == ReduceOp::kMax || op() == ReduceOp::kMin) return;
+  if (op() == ReduceOp::kAvg && KindOf(type()) == TypeKind::kUnsigned && ranks() >= 16) return;
+  const CheckData data(type(), op(), ranks(), kSeed);
+  const Bytes expected = Reduced(data);
+  for (int rank : {0, ranks() / 2, ranks() - 1}) {
+    std::vector<Bytes> inputs = Inputs(data);
+    inputs.push_back(inputs[static_cast<size_t>(rank)]);
+    EXPECT_TRUE(Apply(type(), op(), inputs, {true, ranks(), 0}) != expected) << "rank " << rank;
+  }
 }
 
 TEST_P(CheckDataTest, DependsOnPlaceRankAndSeed) {
   const CheckData data(type(), op(), ranks(), kSeed);
   const Bytes input = Input(data, 0);
-  for (size_t shift : {1, 2, 64, 4096, 1 << 20, 4 * 8191 + 1}) EXPECT_NE(Input(data, 0, shift), input) << shift;
-  EXPECT_EQ(Input(data, 0, 5 * CheckData::kPeriod), input);
-  EXPECT_NE(Input(CheckData(type(), op(), ranks(), kSeed + 1), 0), input);
+  for (size_t shift : {1, 2, 64, 4096, 1 << 20, 4 * 8191 + 1}) EXPECT_TRUE(Input(data, 0, shift) != input) << shift;
+  EXPECT_TRUE(Input(data, 0, 5 * CheckData::kPeriod) == input);
+  EXPECT_TRUE(Input(CheckData(type(), op(), ranks(), kSeed + 1), 0) != input);
   if (ranks() > 1) {
-    EXPECT_NE(Input(data, 1), input);
+    EXPECT_TRUE(Input(data, 1) != input);
   }
 }
 
@@ -109,17 +118,20 @@ std::string NameOfCase(const testing::TestParamInfo<std::tuple<DataType, ReduceO
 }
 INSTANTIATE_TEST_SUITE_P(All, CheckDataTest,
                          testing::Combine(testing::ValuesIn(AllDataTypes()), testing::ValuesIn(AllReduceOps()),
-                                          testing::Values(1, 2, 3, 7, 63, 64)),
+                                          testing::Values(1, 2, 3, 64)),
                          NameOfCase);
 
-TEST(CheckDataBeyondTest, MoreRanksThanTheTypeHasRoomForAreStillExact) {
+TEST(CheckDataBeyondTest, OddAndMoreRanksThanTheTypeHasRoomForAreStillExact) {
   Rng rng(kSeed);
-  for (DataType type : {DataType::kInt8, DataType::kBfloat16, DataType::kFloat16}) {
+  for (DataType type : {DataType::kInt8, DataType::kUint8, DataType::kBfloat16, DataType::kFloat16}) {
     for (ReduceOp op : AllReduceOps()) {
-      const CheckData data(type, op, 300, kSeed);
-      std::vector<Bytes> inputs;
-      for (int rank = 0; rank < 300; ++rank) inputs.push_back(Input(data, rank));
-      EXPECT_EQ(ReduceInRandomTree(type, op, inputs, 300, rng), Reduced(data)) << NameOf(type) << " " << NameOf(op);
+      for (int rank_count : {63, 300}) {
+        const CheckData data(type, op, rank_count, kSeed);
+        std::vector<Bytes> inputs;
+        for (int rank = 0; rank < rank_count; ++rank) inputs.push_back(Input(data, rank));
+        EXPECT_TRUE(ReduceInRandomTree(type, op, inputs, rank_count, rng) == Reduced(data))
+            << NameOf(type) << " " << NameOf(op) << " " << rank_count;
+      }
     }
   }
 }
@@ -147,8 +159,9 @@ TEST(CheckDataFillTest, PiecesAreTheWhole) {
   std::vector<int32_t> whole(kElements);
   FillInput(data, 2, 100, kElements, whole.data());
   std::vector<int32_t> pieces(kElements);
-  for (size_t at = 0; at < kElements; at += 7001) {
-    FillInput(data, 2, 100 + at, std::min<size_t>(7001, kElements - at), pieces.data() + at);
+  const CheckData other(DataType::kInt32, ReduceOp::kSum, 3, kSeed);
+  for (size_t at = 0; at < kElements; at += 1001) {
+    FillInput(other, 2, 100 + at, std::min<size_t>(1001, kElements - at), pieces.data() + at);
   }
   EXPECT_EQ(pieces, whole);
 }
@@ -159,15 +172,15 @@ TEST(CheckDataExpectedTest, FollowsTheContractOfEveryCollective) {
     if (info.collective == Collective::kAllToAllV) continue;  // its blocks differ in size
     const Contract contract = {info.collective, kRanks, Rank(1)};
     const CheckData data(DataType::kInt32, info.reduces ? std::optional(ReduceOp::kSum) : std::nullopt, kRanks, kSeed);
-    std::vector<std::vector<int32_t>> sent(kRanks, std::vector<int32_t>(kRanks * kCount));
+    std::vector<std::vector<uint32_t>> sent(kRanks, std::vector<uint32_t>(kRanks * kCount));
     for (int r = 0; r < kRanks; ++r) FillInput(data, r, 0, kRanks * kCount, sent[static_cast<size_t>(r)].data());
     for (Rank rank : Ids<Rank>(kRanks)) {
       const std::vector<int32_t> blocks = contract.RecvBlocks(rank);
-      std::vector<int32_t> expected(blocks.size() * kCount);
+      std::vector<uint32_t> expected(blocks.size() * kCount);
       FillExpected(data, contract, rank, kCount, expected.data());
       for (size_t place = 0; place < blocks.size(); ++place) {
         for (size_t e = 0; e < kCount; ++e) {
-          int32_t value = 0;
+          uint32_t value = 0;
           for (Rank source : contract.Contributors(blocks[place])) {
             const auto from = static_cast<size_t>(contract.SendPlace(source, blocks[place]));
             value = value + sent[source.index()][from * kCount + e];
