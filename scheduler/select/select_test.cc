@@ -137,9 +137,9 @@ TEST(Select, SaysWhyNobodyServes) {
   const auto refusal = [](const Topology& topology, const PlanRequest& request) {
     return ChoosePlan(topology, request, FabricCostModel()).status();
   };
-  const Status nobody = refusal(Named("mesh-3x3"), Request(Collective::kAllGather, 100));
+  const Status nobody = refusal(Named("mesh-3x3"), Request(Collective::kAllToAll, 100));
   EXPECT_EQ(nobody.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(StatusMessage(nobody), HasSubstr("no planner serves allgather on topology 'mesh-3x3'; ring/one-way: "));
+  EXPECT_THAT(StatusMessage(nobody), HasSubstr("no planner serves alltoall on topology 'mesh-3x3'; ring/one-way: "));
   PlanRequest request = Request(Collective::kBroadcast, 100);
   request.root = Rank(9);
   const Status bad_root = refusal(Named("mesh-3x3"), request);
