@@ -78,7 +78,7 @@ TEST(RationalTest, RefusesWhatDoesNotFitIn64Bits) {
     EXPECT_NE(StatusMessage(value.status()).find("use fewer digits"), std::string::npos) << text;
   }
   // The message shows the beginning of an endless number only.
-  EXPECT_LT(Parsed(std::string(10'000'000, '7')).size(), 200u);
+  EXPECT_LT(Parsed(std::string(1'000'000, '7')).size(), 200u);
 }
 
 TEST(RationalTest, TryFormsRefuseOverflow) {
