@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "core/base/check.h"
+#include "core/plan/encode.h"
 #include "core/plan/plan_json.h"
+#include "core/plan/verify.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -15,5 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const mycel::StatusOr<mycel::Plan> again = mycel::ReadPlanText(mycel::WritePlan(*plan), "again");
   MYCEL_CHECK(again.ok());
   MYCEL_CHECK_EQ(mycel::HashOf(*again), mycel::HashOf(*plan));
+  if (!mycel::Verify(*plan).ok()) return 0;
+  for (const mycel::Rank rank : mycel::Ids<mycel::Rank>(plan->rank_count)) mycel::Encode(*plan, rank);
   return 0;
 }

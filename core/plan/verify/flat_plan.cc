@@ -36,7 +36,10 @@ void FlatPlan::SortLanes() {
   std::iota(by_order.begin(), by_order.end(), 0);
   for (const FlatLane& lane : lanes) {
     const auto begin = by_order.begin() + lane.first;
-    std::stable_sort(begin, begin + lane.count, [this](int32_t a, int32_t b) { return op(a).skew < op(b).skew; });
+    const auto less_skewed = [this](int32_t a, int32_t b) { return op(a).skew < op(b).skew; };
+    if (!std::is_sorted(begin, begin + lane.count, less_skewed)) {
+      std::stable_sort(begin, begin + lane.count, less_skewed);
+    }
     for (int32_t turn = 0; turn < lane.count; ++turn) order[static_cast<size_t>(begin[turn])] = turn;
   }
 }

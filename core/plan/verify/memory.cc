@@ -103,8 +103,10 @@ Status MemoryMap::AddSlot(int32_t block, int32_t other_block, int64_t begin, int
       if (borders_[U(i)] > begin && borders_[U(i)] <= end) ends_.push_back(borders_[U(i)]);
     }
   }
-  std::sort(ends_.begin() + first, ends_.end());
-  ends_.erase(std::unique(ends_.begin() + first, ends_.end()), ends_.end());
+  if (other_block >= 0) {
+    std::sort(ends_.begin() + first, ends_.end());
+    ends_.erase(std::unique(ends_.begin() + first, ends_.end()), ends_.end());
+  }
   if (segment_count() <= kSegmentsMax) return OkStatus();
   return InvalidArgument("plan: its memory falls into more than " + std::to_string(kSegmentsMax) +
                          " pieces, too many to verify; use fewer chunks or ranks");
