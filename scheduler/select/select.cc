@@ -251,6 +251,7 @@ StatusOr<Choice> ChoosePlan(const Topology& topology, const PlanRequest& request
   } else {
     MYCEL_ASSIGN_OR_RETURN(choice.plan, select::LowerCandidate(contest, contest.candidates.front(), topology, cost));
   }
+  choice.schedule = std::move(contest.entrants[contest.candidates.front().second].schedule);
   choice.reason = select::ReasonOf(contest, request.bytes);
   for (auto& [candidate, entrant] : contest.candidates) choice.contest.push_back(std::move(candidate));
   for (Candidate& candidate : contest.refused) choice.contest.push_back(std::move(candidate));

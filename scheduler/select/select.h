@@ -8,6 +8,7 @@
 
 #include "core/base/status.h"
 #include "core/plan/plan.h"
+#include "core/plan/schedule.h"
 #include "core/spi/planner.h"
 #include "core/topo/topology.h"
 #include "scheduler/select/cost_model.h"
@@ -32,6 +33,7 @@ std::string Describe(const Candidate& candidate);
 
 struct Choice {
   Plan plan;
+  Schedule schedule;               // what `plan` was lowered from
   std::string reason;              // one line: the winner, its time, and what it beat
   std::vector<Candidate> contest;  // best first, refused ones last
 };
