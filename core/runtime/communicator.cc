@@ -55,7 +55,9 @@ Communicator::~Communicator() {
 
 void Communicator::Enter() {
   // acquire: pairs with the release in Leave; the state left by the thread before us is visible.
-  while (busy_.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+  if (busy_.exchange(1, std::memory_order_acquire) == 0) return;
+  Waiter waiter(parts_.wait, nullptr);
+  while (busy_.exchange(1, std::memory_order_acquire) != 0) waiter.Pause();
 }
 
 void Communicator::Leave() {

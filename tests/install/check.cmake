@@ -1,4 +1,4 @@
-# cmake -DBUILD=<build tree> -DROOT=<repository> -DWORK=<scratch> -DVERSION=0.1.0 -DCC=cc -DCXX=c++ -P check.cmake
+# cmake -DBUILD=<build tree> -DOUTSIDE=<tests/install/outside> -DWORK=<scratch> -DVERSION=0.1.0 -DCC=cc -DCXX=c++ -P check.cmake
 # Installs into a prefix, moves the prefix (nothing may remember where it was), then builds and runs a stranger's C and C++
 # programs against it, once by find_package(mycel) and once by pkg-config.
 cmake_minimum_required(VERSION 3.25)
@@ -26,7 +26,7 @@ file(RENAME ${WORK}/first ${WORK}/prefix)
 set(prefix ${WORK}/prefix)
 
 # By the CMake package; a version that does not exist yet must be refused.
-set(configure ${CMAKE_COMMAND} -S ${ROOT}/tests/install/outside -G Ninja -DCMAKE_PREFIX_PATH=${prefix}
+set(configure ${CMAKE_COMMAND} -S ${OUTSIDE} -G Ninja -DCMAKE_PREFIX_PATH=${prefix}
   -DCMAKE_C_COMPILER=${CC} -DCMAKE_CXX_COMPILER=${CXX})
 run(${configure} -B ${WORK}/outside -DWANTED=${VERSION})
 run(${CMAKE_COMMAND} --build ${WORK}/outside)
@@ -51,10 +51,9 @@ separate_arguments(flags UNIX_COMMAND "${output}")
 run(pkg-config --variable=libdir mycel)
 string(STRIP "${output}" libdir)
 set(ENV{LD_LIBRARY_PATH} ${libdir})
-set(source ${ROOT}/tests/install/outside/program)
-run(${CC} -std=c99 -Wall -Wextra -Wpedantic -Werror -o ${WORK}/by_pc_c ${source}.c ${flags})
+run(${CC} -std=c99 -Wall -Wextra -Wpedantic -Werror -o ${WORK}/by_pc_c ${OUTSIDE}/program.c ${flags})
 run_program(${WORK}/by_pc_c)
-run(${CXX} -std=c++11 -Wall -Wextra -Wpedantic -Werror -o ${WORK}/by_pc_cc ${source}.cc ${flags})
+run(${CXX} -std=c++11 -Wall -Wextra -Wpedantic -Werror -o ${WORK}/by_pc_cc ${WORK}/outside/program.cc ${flags})
 run_program(${WORK}/by_pc_cc)
 
 # The programs find the library beside them, without help.

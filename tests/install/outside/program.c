@@ -1,4 +1,4 @@
-/* A stranger's program: two ranks in one process add their numbers. C99; program.cc includes it as C++. */
+/* A stranger's program: two ranks in one process add their numbers. C99, and clean as C++. */
 #include <mycel/mycel.h>
 #include <stdio.h>
 
