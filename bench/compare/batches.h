@@ -50,7 +50,7 @@ struct Arguments {
   std::string operation_name = "all_reduce";
   std::vector<int64_t> sizes;  // bytes in nccl-tests' meaning
   int ranks = 2;               // of engines that start their own processes
-  int milliseconds = 150;      // per size
+  int milliseconds = 100;      // per size
 };
 
 /// --collective C --sizes 8,16K --ranks N --milliseconds M. InvalidArgument names the option.

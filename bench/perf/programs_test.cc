@@ -25,7 +25,7 @@ struct Outcome {
 };
 
 // MYCEL_PERF_PROGRAMS is the folder of the programs.
-Outcome Run(const std::string& command, const std::string& environment = "") {
+Outcome RunProgram(const std::string& command, const std::string& environment = "") {
   const std::string line = environment + " " MYCEL_PERF_PROGRAMS "/" + command + " 2>&1";
   Outcome outcome;
   FILE* pipe = popen(line.c_str(), "r");
@@ -71,7 +71,7 @@ class Json : public testing::Test {
 };
 
 TEST_F(Json, SaysWhatTheTextSays) {
-  const Outcome run = Run("all_reduce_perf --procs 2 -b 8 -e 32K -f 8 -n 5 -J " + path());
+  const Outcome run = RunProgram("all_reduce_perf --procs 2 -b 8 -e 32K -f 8 -n 5 -J " + path());
   ASSERT_EQ(run.exit_code, 0) << run.text;
   const nlohmann::json json = Read("out.json");
   ASSERT_TRUE(json.is_object());
@@ -109,14 +109,14 @@ TEST_F(Json, SaysWhatTheTextSays) {
 
 TEST_F(Json, NeverOverwrites) {
   for (const char* name : {"out.json", "out.json.0"}) {
-    const Outcome run = Run("broadcast_perf -b 8 -e 8 -n 1 -J " + path());
+    const Outcome run = RunProgram("broadcast_perf -b 8 -e 8 -n 1 -J " + path());
     ASSERT_EQ(run.exit_code, 0) << run.text;
     EXPECT_TRUE(Read(name).is_object()) << name;
   }
 }
 
 TEST(Programs, TextIsThatOfNcclTests) {
-  const Outcome run = Run("all_reduce_perf --procs 2 -b 1M -e 1M -n 2");
+  const Outcome run = RunProgram("all_reduce_perf --procs 2 -b 1M -e 1M -n 2");
   ASSERT_EQ(run.exit_code, 0) << run.text;
   EXPECT_THAT(run.text,
               HasSubstr("\n# nThread 1 nGpus 1 minBytes 1048576 maxBytes 1048576 step: 1048576(bytes) warmup "
@@ -134,7 +134,7 @@ TEST(Programs, TextIsThatOfNcclTests) {
 
 TEST(Programs, WrongElementIsCountedAndFailsTheRun) {
   for (const char* program : {"all_reduce_perf", "alltoall_perf", "sendrecv_perf", "reduce_scatter_perf"}) {
-    const Outcome run = Run(std::string(program) + " --procs 2 -b 1K -e 1K -n 2", "PERF_TEST_CORRUPT=1");
+    const Outcome run = RunProgram(std::string(program) + " --procs 2 -b 1K -e 1K -n 2", "PERF_TEST_CORRUPT=1");
     EXPECT_EQ(run.exit_code, 1) << run.text;
     EXPECT_THAT(run.text, HasSubstr(" FAILED")) << program;
     const auto rows = Rows(run.text);
@@ -145,14 +145,14 @@ TEST(Programs, WrongElementIsCountedAndFailsTheRun) {
 }
 
 TEST(Programs, UncheckedIsNotApplicable) {
-  const Outcome run = Run("all_gather_perf -t 2 -b 1K -e 1K -n 2 -c 0");
+  const Outcome run = RunProgram("all_gather_perf -t 2 -b 1K -e 1K -n 2 -c 0");
   ASSERT_EQ(run.exit_code, 0) << run.text;
   EXPECT_EQ(Rows(run.text).at(0).at(8), "N/A");
 }
 
 TEST(Programs, BandwidthFloorFailsTheRun) {
-  EXPECT_EQ(Run("all_reduce_perf -t 2 -b 8 -e 8 -n 2", "NCCL_TESTS_MIN_BW=1000000").exit_code, 1);
-  EXPECT_EQ(Run("all_reduce_perf -t 2 -b 1M -e 1M -n 2", "NCCL_TESTS_MIN_BW=0.000001").exit_code, 0);
+  EXPECT_EQ(RunProgram("all_reduce_perf -t 2 -b 8 -e 8 -n 2", "NCCL_TESTS_MIN_BW=1000000").exit_code, 1);
+  EXPECT_EQ(RunProgram("all_reduce_perf -t 2 -b 1M -e 1M -n 2", "NCCL_TESTS_MIN_BW=0.000001").exit_code, 0);
 }
 
 TEST(Programs, BadInputIsUsage) {
@@ -165,24 +165,24 @@ TEST(Programs, BadInputIsUsage) {
       {"alltoallv_perf --procs 2 --demand gen:nothing", "gen:zipf:S:SEED"},
   };
   for (const auto& c : cases) {
-    const Outcome run = Run(c.command);
+    const Outcome run = RunProgram(c.command);
     EXPECT_EQ(run.exit_code, 2) << c.command << run.text;
     EXPECT_THAT(run.text, HasSubstr(c.text));
   }
 }
 
 TEST(Programs, GroupsRunSideBySide) {
-  const Outcome run = Run("all_reduce_perf --procs 4 -b 1K -e 1K -n 2", "NCCL_TESTS_SPLIT='MOD 2'");
+  const Outcome run = RunProgram("all_reduce_perf --procs 4 -b 1K -e 1K -n 2", "NCCL_TESTS_SPLIT='MOD 2'");
   ASSERT_EQ(run.exit_code, 0) << run.text;
   EXPECT_THAT(run.text, HasSubstr("Rank  3 Group  1 "));
-  const Outcome bad = Run("all_reduce_perf --procs 2", "NCCL_TESTS_SPLIT='XOR 2'");
+  const Outcome bad = RunProgram("all_reduce_perf --procs 2", "NCCL_TESTS_SPLIT='XOR 2'");
   EXPECT_EQ(bad.exit_code, 2);
   EXPECT_THAT(bad.text, HasSubstr("XOR 2"));
 }
 
 TEST(Programs, EveryWayToHaveRanks) {
   for (const char* ways : {"-t 3", "-g 3", "-p 1 -t 3", "--procs 2 -t 2", "--procs 2 -g 2 -p 1", "--procs 3 -y 0"}) {
-    const Outcome run = Run(std::string("reduce_scatter_perf -b 6K -e 6K -n 3 ") + ways);
+    const Outcome run = RunProgram(std::string("reduce_scatter_perf -b 6K -e 6K -n 3 ") + ways);
     EXPECT_EQ(run.exit_code, 0) << ways << "\n" << run.text;
     EXPECT_EQ(Rows(run.text).size(), 1u) << ways;
   }
@@ -191,29 +191,29 @@ TEST(Programs, EveryWayToHaveRanks) {
 TEST(Programs, EveryWayToLoop) {
   for (const char* ways : {"-m 3", "-z 1", "-z 2 -m 2", "-z 3 -y 0", "-C 1 -y 0", "-N 2", "-u 1", "-a 0", "-a 3 --min",
                            "-I 1 -K 1", "-S 1", "-M 1", "-w 3", "-c 3", "-T 20"}) {
-    const Outcome run = Run(std::string("all_gather_perf --procs 2 -b 4K -e 4K -n 4 ") + ways);
+    const Outcome run = RunProgram(std::string("all_gather_perf --procs 2 -b 4K -e 4K -n 4 ") + ways);
     EXPECT_EQ(run.exit_code, 0) << ways << "\n" << run.text;
     EXPECT_THAT(run.text, HasSubstr("# Out of bounds values : 0 OK")) << ways;
   }
 }
 
 TEST(Programs, AllTypesOperationsAndRoots) {
-  const Outcome all = Run("all_reduce_perf --procs 2 -b 1K -e 1K -n 1 -d all -o all");
+  const Outcome all = RunProgram("all_reduce_perf --procs 2 -b 1K -e 1K -n 1 -d all -o all");
   EXPECT_EQ(all.exit_code, 0) << all.text;
   EXPECT_EQ(Rows(all.text).size(), 50u);
-  const Outcome roots = Run("reduce_perf --procs 3 -b 1K -e 1K -n 1 -r all");
+  const Outcome roots = RunProgram("reduce_perf --procs 3 -b 1K -e 1K -n 1 -r all");
   EXPECT_EQ(roots.exit_code, 0) << roots.text;
   EXPECT_EQ(Rows(roots.text).size(), 3u);
 }
 
 TEST(Programs, OddSizes) {
-  const Outcome run = Run("all_reduce_perf --procs 7 -b 1 -e 10007 -i 1251 -d uint8 -n 1");
+  const Outcome run = RunProgram("all_reduce_perf --procs 7 -b 1 -e 10007 -i 1251 -d uint8 -n 1");
   EXPECT_EQ(run.exit_code, 0) << run.text;
   EXPECT_EQ(Rows(run.text).size(), 8u);
 }
 
 TEST(Programs, LatencyShowsPercentilesInOrder) {
-  const Outcome run = Run("all_reduce_perf --procs 2 -b 8 -e 8 -n 200 --latency");
+  const Outcome run = RunProgram("all_reduce_perf --procs 2 -b 8 -e 8 -n 200 --latency");
   ASSERT_EQ(run.exit_code, 0) << run.text;
   const auto rows = Rows(run.text);
   ASSERT_EQ(rows.size(), 1u) << run.text;
@@ -226,7 +226,7 @@ TEST(Programs, LatencyShowsPercentilesInOrder) {
 }
 
 TEST(Programs, RooflineShowsSpeedsAndShares) {
-  const Outcome run = Run("all_reduce_perf -t 2 -b 64K -e 64K -n 10 --roofline");
+  const Outcome run = RunProgram("all_reduce_perf -t 2 -b 64K -e 64K -n 10 --roofline");
   ASSERT_EQ(run.exit_code, 0) << run.text;
   EXPECT_THAT(run.text, HasSubstr("# Roofline of this machine"));
   const auto rows = Rows(run.text);
