@@ -90,6 +90,7 @@ endfunction()
 #   threads  has threads or processes that share memory: also run under ThreadSanitizer (preset tsan runs only these)
 #   nosan    meaningless under a sanitizer (measures time, counts allocations, needs the whole address space)
 #   slow     takes more than about ten seconds
+#   serial   runs alone: its processes or deadlines suffer from company
 function(mycel_wants_test out)
   set(${out} ON PARENT_SCOPE)
   if(NOT MYCEL_BUILD_TESTS OR (MYCEL_SANITIZE AND nosan IN_LIST ARGN))
@@ -115,10 +116,32 @@ function(mycel_test name)
     set(ARG_TIMEOUT 120)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  if(serial IN_LIST ARG_LABELS)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
 endfunction()
 
-# After all folders: `programs` builds everything in build/bin, and nothing that only tests need.
-function(mycel_add_programs_target)
+# mycel_fuzzer(name SRCS x_fuzz.cc DEPS ... [SEEDS folder]): a libFuzzer program (preset fuzz: clang, MYCEL_FUZZ), run for a
+# short while as a test. What it finds on longer runs: build-fuzz/bin/name [folder].
+function(mycel_fuzzer name)
+  cmake_parse_arguments(ARG "" "SEEDS" "SRCS;DEPS" ${ARGN})
+  if(NOT MYCEL_FUZZ)
+    return()
+  endif()
+  add_executable(${name} ${ARG_SRCS})
+  mycel_finish_target(${name} DEPS ${ARG_DEPS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set(found ${CMAKE_CURRENT_BINARY_DIR}/${name}_corpus)  # libFuzzer adds to its first folder
+  file(MAKE_DIRECTORY ${found})
+  add_test(NAME ${name} COMMAND ${name} -seed=1 -max_len=4096 -max_total_time=20 -timeout=10 ${found} ${ARG_SEEDS})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS fuzz)
+  set_property(GLOBAL APPEND PROPERTY MYCEL_FUZZERS ${name})
+endfunction()
+
+# After all folders: `programs` builds everything in build/bin, and nothing that only tests need; `fuzzers` the fuzzers.
+function(mycel_add_group_targets)
   get_property(programs GLOBAL PROPERTY MYCEL_PROGRAMS)
   add_custom_target(programs DEPENDS ${programs})
+  get_property(fuzzers GLOBAL PROPERTY MYCEL_FUZZERS)
+  add_custom_target(fuzzers DEPENDS ${fuzzers})
 endfunction()
