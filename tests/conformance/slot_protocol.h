@@ -54,6 +54,12 @@ inline bool TryReceive(ChannelEnd& end, const Geometry& geometry, Bytes* message
   return true;
 }
 
+/// Whether `bytes` bytes at `got` begin `expected`. One call: sanitizers make a loop over bytes dear.
+inline bool Begins(const Bytes& expected, const std::byte* got, size_t bytes) {
+  return bytes <= expected.size() && (bytes == 0 || std::memcmp(expected.data(), got, bytes) == 0);
+}
+inline bool Same(const Bytes& a, const Bytes& b) { return a.size() == b.size() && Begins(a, b.data(), b.size()); }
+
 /// `bytes` bytes that follow from the seed.
 inline Bytes PatternOf(uint64_t seed, size_t bytes) {
   Bytes pattern(bytes);
