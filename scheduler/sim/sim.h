@@ -28,7 +28,7 @@ struct SimOptions {
   double lane_GBps = 0;         // how fast a lane reads and writes; 0: no limit
   int32_t slices_max = 64;      // simulated slices of a chunk
   int64_t messages_max = 2'000'000;  // simulated messages; fewer slices are simulated when they would be more
-  bool record = false;          // keep intervals for ToChromeTrace
+  bool record = false;               // keep intervals for ToChromeTrace
 };
 
 /// One op working on one slice.
