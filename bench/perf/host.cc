@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "core/base/bytes.h"
+
 namespace mycel::perf {
 namespace {
 
@@ -32,6 +34,23 @@ std::string HostName() {
 std::string CpuModel() {
   const std::string model = Field("/proc/cpuinfo", "model name");
   return model.empty() ? "CPU" : model;
+}
+
+size_t CacheBytes(int level, size_t missing) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    std::ifstream level_file(folder + "level");
+    std::ifstream type_file(folder + "type");
+    std::ifstream size_file(folder + "size");
+    int its_level = 0;
+    std::string type;
+    std::string size;
+    if (!(level_file >> its_level && type_file >> type && size_file >> size)) continue;
+    if (its_level != level || type == "Instruction") continue;
+    const StatusOr<int64_t> bytes = ParseBytes(size);
+    if (bytes.ok() && *bytes > 0) return static_cast<size_t>(*bytes);
+  }
+  return missing;
 }
 
 int64_t AvailableMemoryBytes() {

@@ -22,18 +22,31 @@ namespace {
 
 constexpr size_t kSlotBytes = 4096;
 
+std::string RanksOf(int process, int ranks_per_process) {
+  const int first = process * ranks_per_process;
+  if (ranks_per_process == 1) return "rank " + std::to_string(first);
+  return "the process of ranks " + std::to_string(first) + " to " + std::to_string(first + ranks_per_process - 1);
+}
+
 // The page of memory that the processes share: a barrier and one slot per process.
 struct Page {
   alignas(128) std::atomic<uint32_t> arrived{0};  // processes in the current barrier; the last one resets it
   alignas(128) std::atomic<uint32_t> round{0};    // barriers passed; writer: the last to arrive
-  alignas(128) std::atomic<uint32_t> failed{0};   // a process has failed; writers: anyone, only ever 0 -> 1
+  alignas(128) std::atomic<int32_t> failed{-1};   // the first process known to have failed; writers: anyone, once
+
+  void Fail(int32_t process) {
+    int32_t nobody = -1;
+    // relaxed: a word of its own, nothing is published with it.
+    failed.compare_exchange_strong(nobody, process, std::memory_order_relaxed);
+  }
 
   char* slot(int process) { return reinterpret_cast<char*>(this + 1) + static_cast<size_t>(process) * kSlotBytes; }
 };
 
 class LocalJob final : public Job {
  public:
-  LocalJob(Page* page, int rank, int size) : Job(rank, size), page_(page) {}
+  LocalJob(Page* page, int rank, int size, int ranks_per_process)
+      : Job(rank, size), page_(page), ranks_per_process_(ranks_per_process) {}
 
   Status AllGather(const void* mine, size_t bytes, void* everyone) override {
     char* all = static_cast<char*>(everyone);
@@ -52,8 +65,7 @@ class LocalJob final : public Job {
     return OkStatus();
   }
 
-  // relaxed: a flag, nothing is published with it.
-  void Fail() override { page_->failed.store(1, std::memory_order_relaxed); }
+  void Fail() override { page_->Fail(rank_); }
 
   std::string Description() const override { return std::to_string(size_) + " local processes"; }
 
@@ -72,7 +84,9 @@ class LocalJob final : public Job {
     policy.oversubscribed = true;  // this barrier is not timed: leave the core to whoever is late
     Waiter waiter(policy, nullptr);
     while (!Passed(round)) {
-      if (SomebodyFailed()) return RemoteError("another process of this run has failed");
+      if (const int failed = FailedProcess(); failed >= 0) {
+        return RemoteError(RanksOf(failed, ranks_per_process_) + " died or failed while this process waited for it");
+      }
       waiter.Pause();
     }
     return OkStatus();
@@ -80,10 +94,11 @@ class LocalJob final : public Job {
 
   // acquire: pairs with the release in Barrier; the slots of all processes are visible afterwards.
   bool Passed(uint32_t round) const { return page_->round.load(std::memory_order_acquire) != round; }
-  // relaxed: a flag, see Fail.
-  bool SomebodyFailed() const { return page_->failed.load(std::memory_order_relaxed) != 0; }
+  // relaxed: see Page::Fail.
+  int FailedProcess() const { return page_->failed.load(std::memory_order_relaxed); }
 
   Page* page_;
+  int ranks_per_process_;
 };
 
 // The parent's side.
@@ -108,7 +123,7 @@ class Children {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) _exit(1);  // the parent died before the line above
         sigprocmask(SIG_SETMASK, &child_mask, nullptr);
-        LocalJob job(page, static_cast<int>(p), static_cast<int>(pids_.size()));
+        LocalJob job(page, static_cast<int>(p), static_cast<int>(pids_.size()), ranks_per_process_);
         const int code = body(job);
         std::fflush(nullptr);
         _exit(code);
@@ -128,10 +143,10 @@ class Children {
       --running_;
       *at = -1;
       if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
-      Tell(static_cast<int>(at - pids_.begin()), pid, status);
+      const int process = static_cast<int>(at - pids_.begin());
+      Tell(process, pid, status);
       if (exit_code_ == 0) exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-      // relaxed: a flag, see LocalJob::Fail.
-      page->failed.store(1, std::memory_order_relaxed);
+      page->Fail(process);
     }
   }
 
@@ -146,16 +161,10 @@ class Children {
     running_ = 0;
   }
 
-  std::string RanksOf(int process) const {
-    const int first = process * ranks_per_process_;
-    if (ranks_per_process_ == 1) return "rank " + std::to_string(first);
-    return "ranks " + std::to_string(first) + " to " + std::to_string(first + ranks_per_process_ - 1);
-  }
-
   std::string Running() const {
     std::string names;
     for (size_t p = 0; p < pids_.size(); ++p) {
-      if (pids_[p] > 0) names += (names.empty() ? "" : ", ") + RanksOf(static_cast<int>(p));
+      if (pids_[p] > 0) names += (names.empty() ? "" : ", ") + RanksOf(static_cast<int>(p), ranks_per_process_);
     }
     return names;
   }
@@ -165,7 +174,7 @@ class Children {
 
  private:
   void Tell(int process, pid_t pid, int status) const {
-    const std::string who = RanksOf(process);
+    const std::string who = RanksOf(process, ranks_per_process_);
     if (WIFSIGNALED(status)) {
       std::fprintf(stderr, "%s: %s (pid %d) was killed by signal %d (%s)\n", program_.c_str(), who.c_str(), pid,
                    WTERMSIG(status), strsignal(WTERMSIG(status)));

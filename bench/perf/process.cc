@@ -186,7 +186,11 @@ StatusOr<std::string> Process::MemoryText(const World& world) {
     buffers += all[i];
     channels += all[i + 1];
   }
-  const auto mib = [](int64_t bytes) { return FixedWidth(static_cast<double>(bytes) / (1 << 20), 0) + " MiB"; };
+  const auto mib = [](int64_t bytes) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+    return std::string(text);
+  };
   return "buffers " + mib(buffers) + " | channels " + mib(channels) + " | Total " + mib(buffers + channels);
 }
 

@@ -1,12 +1,11 @@
 #include "bench/perf/roofline.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "bench/perf/buffer.h"
+#include "bench/perf/host.h"
 #include "core/base/check.h"
 #include "core/base/clock.h"
 
@@ -71,15 +70,10 @@ Speeds MeasureHere(size_t bytes, Buffer& a, Buffer& b) {
   return speeds;
 }
 
-size_t CacheBytes(int name, size_t fallback) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? static_cast<size_t>(bytes) : fallback;
-}
-
 // Two buffers that fit into half of the core's own cache; into the shared cache; and that exceed every cache.
 std::vector<size_t> BufferSizes(int ranks) {
-  const size_t own = CacheBytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
-  const size_t shared = std::max(CacheBytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20), 4 * own);
+  const size_t own = CacheBytes(2, 512 << 10);
+  const size_t shared = std::max(CacheBytes(3, 8 << 20), 4 * own);
   const size_t sharers = static_cast<size_t>(ranks);
   const size_t memory = std::max<size_t>(2 * shared / sharers, 16 << 20);
   std::vector<size_t> sizes = {own / 4, std::max(shared / 8 / sharers, own / 2), std::min<size_t>(memory, 64 << 20)};

@@ -40,10 +40,10 @@ StatusOr<int> GroupOf(int process, const Environment& environment) {
 }
 
 Status CallError(mycelResult_t result, mycelComm_t comm, const std::string& what) {
-  std::string text = what + ": " + mycelGetErrorString(result);
+  // The library's own text names rank, operation and cause; `what` is for the case that it has none.
   const char* detail = mycelGetLastError(comm);
-  if (detail != nullptr && *detail != '\0') text += std::string(": ") + detail;
-  return SystemError(text);
+  if (detail != nullptr && *detail != '\0') return SystemError(detail);
+  return SystemError(what + ": " + mycelGetErrorString(result));
 }
 
 StatusOr<World> World::Meet(Job& job, const Options& options) {
