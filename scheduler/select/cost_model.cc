@@ -17,9 +17,11 @@ CostModel HostCostModel(int32_t rank_count, int32_t cores) {
   model.reduce_cache_GBps = 15;
   model.copy_memory_GBps = 9;  // 11 alone, 9 with both cores busy
   model.reduce_memory_GBps = 7;
-  model.fan_out = 0.6;           // one read is shared, the write is not
-  model.direct_us = 1.0;         // process_vm_readv
-  model.cache_bytes = 16 << 20;  // last level cache that a guest can count on
+  model.fan_out = 0.6;                 // one read is shared, the write is not
+  model.direct_us = 1.0;               // process_vm_readv
+  model.cache_bytes = 16 << 20;        // last level cache that a guest can count on
+  model.slot_cache_bytes = 512 << 10;  // half of a second level cache; user data need the rest
+  model.slot_spill = 1.25;
   return model;
 }
 

@@ -22,9 +22,11 @@ struct CostModel {
   double reduce_cache_GBps = 0;  // payload of each further input of a reduction
   double copy_memory_GBps = 0;
   double reduce_memory_GBps = 0;
-  double fan_out = 0;       // cost of each further output of an op, as a share of a copy
-  double direct_us = 0;     // system call that reads a peer's memory, per slice
-  int64_t cache_bytes = 0;  // user buffers of all ranks up to this stay in cache
+  double fan_out = 0;            // cost of each further output of an op, as a share of a copy
+  double direct_us = 0;          // system call that reads a peer's memory, per slice
+  int64_t cache_bytes = 0;       // user buffers of all ranks up to this stay in cache
+  int64_t slot_cache_bytes = 0;  // rings of one rank up to this stay in its core's own cache
+  double slot_spill = 1;         // what larger rings multiply the cost of a byte by
 
   // kFabric
   double lane_GBps = 0;  // what one lane (thread block) moves

@@ -6,6 +6,7 @@
 #include "core/base/check.h"
 #include "core/plan/contract.h"
 #include "scheduler/lower/depths.h"
+#include "scheduler/lower/lower.h"
 #include "scheduler/sim/sim.h"
 
 namespace mycel::select {
@@ -66,6 +67,7 @@ StatusOr<Estimate> Estimate::Make(const Schedule& schedule, const Topology& topo
 
   std::vector<double> link_bytes(topology.links().size());
   std::unordered_map<int64_t, int32_t> messages;  // by channel
+  std::vector<int32_t> channels(estimate.rank_count_);
   for (const Tree& tree : schedule.trees) {
     MYCEL_RETURN_IF_ERROR(lower::MeasureTree(tree, schedule.rank_count, &depths));
     const double chunk_bytes = regular ? static_cast<double>(block_bytes) * static_cast<double>(tree.chunk.units()) /
@@ -79,6 +81,10 @@ StatusOr<Estimate> Estimate::Make(const Schedule& schedule, const Topology& topo
       for (const TreeEdge& edge : *edges) {
         int32_t& count = messages[static_cast<int64_t>(edge.source.value()) << 32 | edge.target.value()];
         estimate.channel_messages_ = std::max(estimate.channel_messages_, ++count);
+        if (count > 1) continue;
+        for (const Rank end : {edge.source, edge.target}) {
+          estimate.rank_channels_ = std::max(estimate.rank_channels_, ++channels[end.index()]);
+        }
       }
     }
   }
@@ -170,8 +176,12 @@ Estimate::Span Estimate::SpanOf(size_t rank) const {
 
 double Estimate::HostUs(const CostModel& model, const Shape& shape, double slices) const {
   const bool cached = footprint_ <= static_cast<double>(model.cache_bytes);
-  const double copy = 1e-3 / (cached ? model.copy_cache_GBps : model.copy_memory_GBps);  // us per byte
-  const double reduce = 1e-3 / (cached ? model.reduce_cache_GBps : model.reduce_memory_GBps);
+  const int64_t slice_bytes = std::min(shape.slice_bytes, longest_bytes_);
+  const int64_t ring_bytes = std::min(model.channel_bytes, kSlotsWanted * slice_bytes);
+  const bool spills = rank_channels_ * ring_bytes > model.slot_cache_bytes && shape.protocol != Protocol::kDirect;
+  const double scale = spills ? model.slot_spill * 1e-3 : 1e-3;
+  const double copy = scale / (cached ? model.copy_cache_GBps : model.copy_memory_GBps);  // us per byte
+  const double reduce = scale / (cached ? model.reduce_cache_GBps : model.reduce_memory_GBps);
   const bool direct = shape.protocol == Protocol::kDirect;
   std::vector<double> slowest(static_cast<size_t>(phases_));  // per slice, over ranks
   double total = 0, busiest = 0;

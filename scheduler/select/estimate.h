@@ -7,6 +7,7 @@
 //   P = max over r of the sum over tau of w(r, tau)              with skew: a rank never waits for itself
 //   P = the phases from a rank's first to its last op, as in C   without
 //   T = C + (slices - 1) P
+// On a host a byte costs more where the rings of a rank outgrow its core's cache: that is what large slices pay.
 // More ranks than cores: work adds up on each core, and each round of phases costs a switch to every rank of the core.
 // On a fabric the links work instead of the ranks, and T is at least what the busiest link and the lanes need.
 #pragma once
@@ -83,12 +84,13 @@ class Estimate {
   int32_t phases_ = 1;
   int64_t longest_bytes_ = 0;
   int32_t channel_messages_ = 0;
-  double footprint_ = 0;      // bytes of all user buffers
-  double link_us_ = 0;        // busiest link
-  double latency_us_ = 0;     // slowest edge
-  double edge_GBps_ = 0;      // slowest link used
-  std::vector<Work> work_;    // by rank, phase
-  std::vector<TreeOps> ops_;  // of the tree being added, by rank
+  int32_t rank_channels_ = 0;  // of the rank with most
+  double footprint_ = 0;       // bytes of all user buffers
+  double link_us_ = 0;         // busiest link
+  double latency_us_ = 0;      // slowest edge
+  double edge_GBps_ = 0;       // slowest link used
+  std::vector<Work> work_;     // by rank, phase
+  std::vector<TreeOps> ops_;   // of the tree being added, by rank
 };
 
 }  // namespace mycel::select
