@@ -1,6 +1,5 @@
 // libFuzzer target: any bytes as a plan file. What the reader accepts must survive every consumer of plans.
-//   cmake -DCMAKE_CXX_COMPILER=clang++ -DMYCEL_FUZZ=ON -DMYCEL_SANITIZE=address,undefined ...; bin/plan_fuzz
-//   -max_len=4096
+//   cmake --preset fuzz && cmake --build --preset fuzz --target plan_fuzz && build-fuzz/bin/plan_fuzz -max_len=4096
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,5 @@
 // libFuzzer target of the topology reader. Any bytes give an error or a topology that survives a round trip.
-//   cmake -B build-fuzz -DCMAKE_CXX_COMPILER=clang++ -DMYCEL_FUZZ=ON && build-fuzz/bin/topology_fuzz tests/topologies
+//   cmake --preset fuzz && cmake --build --preset fuzz --target topology_fuzz && build-fuzz/bin/topology_fuzz
 #include <cstddef>
 #include <cstdint>
 #include <string>
