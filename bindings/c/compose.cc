@@ -214,6 +214,7 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   }
   CostModel cost = HostCostModel(n, cores);
   cost.channel_bytes = static_cast<int64_t>(wanted.payload_bytes);
+  cost.allow_direct = parts.transport != nullptr && settings.direct != "off" && parts.transport->AllReadDirectly();
   parts.plan_source =
       MakePlanSource(settings, std::make_shared<const Topology>(*std::move(topology)), *std::move(from_file), cost);
   return std::make_unique<Communicator>(std::move(parts));

@@ -65,6 +65,8 @@ class Transport {
   virtual bool NeedsProgress() const { return false; }
   /// Moves messages along. True when something moved.
   virtual bool Progress() { return false; }
+  /// After Connect: whether every rank may read every other's memory, by pointer or by DirectRead (agreed by all).
+  virtual bool AllReadDirectly() const { return false; }
   /// Copies `bytes` from `address` in `peer`'s memory; only when OpenRecv set ChannelEnd::direct_read.
   virtual Status DirectRead(Rank peer, uint64_t address, void* target, size_t bytes) {
     (void)peer, (void)address, (void)target, (void)bytes;

@@ -20,9 +20,6 @@
 
 namespace mycel::step {
 
-/// Most operands of one instruction: a one-shot star of this many ranks.
-inline constexpr int kOperandsMax = 1024;
-
 enum class SliceEvent : uint8_t { kRan, kNotReady, kMismatch, kFailed };
 
 /// One slice of one instruction, with everything resolved.

@@ -49,6 +49,7 @@ class ShmTransport final : public Transport {
   StatusOr<ChannelEnd> OpenRecv(Rank source, int32_t index) override;
   RankBoard* BoardOf(Rank rank) override;
   Status CheckAlive(Rank peer) override;
+  bool AllReadDirectly() const override { return direct_read_; }
   Status DirectRead(Rank peer, uint64_t address, void* target, size_t bytes) override;
   size_t MemoryBytes() const override;
 
