@@ -33,7 +33,7 @@ Findings CheckVendorHeaders(const Tree& tree);  // each third-party header only 
 Findings CheckWaiting(const Tree& tree);       // core/base/wait.h is the one place that waits
 Findings CheckAtomicOrders(const Tree& tree);  // memory orders are spelled out; no stand-alone fences
 Findings CheckAbseilNames(const Tree& tree);   // absl:: only behind core/base/status.h
-Findings CheckEnvironment(const Tree& tree);   // MYCEL_ variables are read through core/base/env.h
+Findings CheckEnvironment(const Tree& tree);   // MYCEL_ variables are read through core/base/env.h, and each is read
 Findings CheckPrinting(const Tree& tree);      // libraries do not print
 Findings CheckUnfinished(const Tree& tree);    // no to-do marks, no skipped or disabled tests
 

@@ -87,6 +87,27 @@ bool LoadsAnAtomic(std::string_view condition) {
   return (load && !exchange) || flag;
 }
 
+/// Rows of env.def that nothing asks for: a variable that does nothing is a lie to its user.
+Findings FindUnreadVariables(const Tree& tree) {
+  constexpr std::string_view kRow = "MYCEL_ENV(";
+  Findings findings;
+  for (const SourceFile& table : tree) {
+    if (table.path != "core/base/env.def") continue;
+    for (size_t i = 0; i < table.lines.size(); ++i) {
+      if (!table.lines[i].starts_with(kRow)) continue;
+      const std::string name = table.lines[i].substr(kRow.size(), table.lines[i].find(',') - kRow.size());
+      const auto reads = [&](const SourceFile& file) {
+        return !file.IsTest() && std::any_of(file.code.begin(), file.code.end(), [&](const std::string& line) {
+          return FindWord(line, "Env::" + name) != std::string_view::npos;
+        });
+      };
+      if (std::any_of(tree.begin(), tree.end(), reads)) continue;
+      findings.push_back({"environment", table.path, i + 1, "nothing reads Env::" + name});
+    }
+  }
+  return findings;
+}
+
 }  // namespace
 
 Findings CheckWaiting(const Tree& tree) {
@@ -122,7 +143,7 @@ Findings CheckAbseilNames(const Tree& tree) { return FindWordsEverywhere(tree, k
 Findings CheckPrinting(const Tree& tree) { return FindWordsEverywhere(tree, kPrinting); }
 
 Findings CheckEnvironment(const Tree& tree) {
-  Findings findings;
+  Findings findings = FindUnreadVariables(tree);
   for (const SourceFile& file : tree) {
     if (file.IsTest() || file.path == "core/base/env.cc") continue;
     for (size_t i = 0; i < file.code.size(); ++i) {

@@ -125,6 +125,14 @@ TEST(Words, AreRefusedOutsideTheirHome) {
   EXPECT_THAT(CheckEnvironment(MakeTree({{"bench/a.cc", "getenv(\"PMI_RANK\");\n"}})), IsEmpty());
 }
 
+TEST(Environment, EveryVariableIsRead) {
+  const std::string table = "MYCEL_ENV(kA, \"MYCEL_A\", kText,\nMYCEL_ENV(kB, \"MYCEL_B\", kText,\n";
+  const Findings findings = CheckEnvironment(MakeTree(
+      {{"core/base/env.def", table}, {"core/a.cc", "EnvText(Env::kA);\n"}, {"core/a_test.cc", "EnvText(Env::kB);\n"}}));
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(findings[0].text, HasSubstr("Env::kB"));
+}
+
 TEST(Unfinished, MarksAndSkippedTestsAreFound) {
   for (const char* text : {"// TO"
                            "DO: later\n",
