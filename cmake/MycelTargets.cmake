@@ -1,6 +1,7 @@
 # mycel_library / mycel_program / mycel_test, and the layer law:
-#   core <- {scheduler, transport, kernels} <- bindings <- {tests, bench};  in core: base <- topo <- plan <- spi <- runtime
-# A target's layer is the folder it is declared in. A dependency on a higher or a sibling layer stops the configure step.
+#   core <- {scheduler, transport, kernels} <- bindings <- {tests, bench}
+#   in core: base <- topo <- plan <- spi <- runtime
+# A target's layer is the folder it is declared in. A dependency on a higher or a sibling layer stops the configure.
 
 # The layers each layer may use, itself included.
 set(MYCEL_LAYER_core core)
@@ -109,7 +110,8 @@ function(mycel_test name)
     return()
   endif()
   add_executable(${name} ${ARG_SRCS})
-  mycel_finish_target(${name} DEPS ${ARG_DEPS} THIRD_PARTY ${ARG_THIRD_PARTY} GTest::gtest GTest::gmock GTest::gtest_main)
+  mycel_finish_target(${name} DEPS ${ARG_DEPS}
+    THIRD_PARTY ${ARG_THIRD_PARTY} GTest::gtest GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   if(NOT ARG_TIMEOUT)
@@ -121,8 +123,8 @@ function(mycel_test name)
   endif()
 endfunction()
 
-# mycel_fuzzer(name SRCS x_fuzz.cc DEPS ... [SEEDS folder]): a libFuzzer program (preset fuzz: clang, MYCEL_FUZZ), run for a
-# short while as a test. What it finds on longer runs: build-fuzz/bin/name [folder].
+# mycel_fuzzer(name SRCS x_fuzz.cc DEPS ... [SEEDS folder]): a libFuzzer program (preset fuzz: clang, MYCEL_FUZZ), run
+# for a short while as a test. What it finds on longer runs: build-fuzz/bin/name [folder].
 function(mycel_fuzzer name)
   cmake_parse_arguments(ARG "" "SEEDS" "SRCS;DEPS" ${ARGN})
   if(NOT MYCEL_FUZZ)

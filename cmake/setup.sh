@@ -40,8 +40,8 @@ install_packages() {
   "${as_root[@]}" apt-get install -y -q --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}"
 }
 
-# build_tree PRESET [TARGET]: configures (again, which is quick) and builds with progress. Joined with && because a caller
-# that tests the result switches `set -e` off in here.
+# build_tree PRESET [TARGET]: configures (again, which is quick) and builds with progress. Joined with && because a
+# caller that tests the result switches `set -e` off in here.
 build_tree() {
   say "configuring preset $1" &&
     cmake --preset "$1" &&

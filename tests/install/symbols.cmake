@@ -1,5 +1,5 @@
-# cmake -DLIBRARY=libmycel.so -DHEADER=mycel.h -DNM=nm -P symbols.cmake: the library exports the functions that the header
-# declares, all of them, and nothing else.
+# cmake -DLIBRARY=libmycel.so -DHEADER=mycel.h -DNM=nm -P symbols.cmake: the library exports the functions that the
+# header declares, all of them, and nothing else.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" lines "${symbols}")

@@ -1,4 +1,5 @@
-# cmake -DROOT=<repository> -DWORK=<scratch folder> -P check.cmake: the layer law refuses what it must and allows the rest.
+# cmake -DROOT=<repository> -DWORK=<scratch folder> -P check.cmake: the layer law refuses what it must and
+# allows the rest.
 function(try_case case expected)
   string(MAKE_C_IDENTIFIER "${case}" id)
   file(REMOVE_RECURSE ${WORK}/${id})
