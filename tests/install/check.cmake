@@ -1,4 +1,4 @@
-# cmake -DBUILD=<build tree> -DOUTSIDE=<folder outside/> -DWORK=<scratch> -DVERSION=0.1.0 -DCC=cc -DCXX=c++ -P check.cmake
+# cmake -DBUILD=<build tree> -DOUTSIDE=<outside/> -DWORK=<scratch> -DVERSION=0.1.0 -DCC=cc -DCXX=c++ -P check.cmake
 # Installs into a prefix, moves the prefix (nothing may remember where it was), then builds and runs a stranger's C and
 # C++ programs against it, once by find_package(mycel) and once by pkg-config.
 cmake_minimum_required(VERSION 3.25)
