@@ -143,6 +143,11 @@ endfunction()
 # After all folders: `programs` builds everything in build/bin, and nothing that only tests need; `fuzzers` the fuzzers.
 function(mycel_add_group_targets)
   get_property(programs GLOBAL PROPERTY MYCEL_PROGRAMS)
+  foreach(loaded mycel_mpi_openmpi mycel_mpi_mpich)  # under mpirun the programs load one of these
+    if(TARGET ${loaded})
+      list(APPEND programs ${loaded})
+    endif()
+  endforeach()
   add_custom_target(programs DEPENDS ${programs})
   get_property(fuzzers GLOBAL PROPERTY MYCEL_FUZZERS)
   add_custom_target(fuzzers DEPENDS ${fuzzers})
