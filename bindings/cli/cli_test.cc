@@ -1,0 +1,121 @@
+// `mycel` as a whole, and the commands that only show: usage errors, help, params, info.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "bindings/cli/run_cli.h"
+#include "core/base/build_info.h"
+#include "core/base/env.h"
+#include "core/plan/collective.h"
+#include "core/plan/types.h"
+
+namespace mycel::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+TEST(Usage, WithoutACommandTheHelpIsShownAsAnError) {
+  const CliResult result = RunCli({});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("Usage: mycel"));
+  EXPECT_THAT(RunCli({"topo"}).err, HasSubstr("Usage: mycel topo"));
+  EXPECT_EQ(RunCli({"topo"}).exit_code, 2);
+}
+
+TEST(Usage, HelpOffersWhatWorksAndNothingElse) {
+  const CliResult result = RunCli({"--help"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err, "");
+  for (const char* command : {"topo", "plan", "verify", "sim", "params", "info"}) {
+    EXPECT_THAT(result.out, HasSubstr("\n  " + std::string(command) + " "));
+    const CliResult help = RunCli({command, "--help"});
+    EXPECT_EQ(help.exit_code, 0) << command;
+    EXPECT_THAT(help.out, HasSubstr("Usage: mycel " + std::string(command)));
+    for (const char* later : {"discover", "import", "convert", "status", "--svg"}) {
+      EXPECT_THAT(help.out + result.out, Not(HasSubstr(later))) << command;
+    }
+  }
+}
+
+TEST(Usage, Version) {
+  const CliResult result = RunCli({"--version"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, "mycel " + std::string(GetBuildInfo().version) + "\n");
+}
+
+TEST(Usage, UnknownNamesGetTheNearest) {
+  ExpectRefused({"plna"}, 2, {"unknown command 'plna'", "did you mean plan?", "mycel --help"});
+  ExpectRefused({"topo", "shwo", "ring8"}, 2, {"unknown command 'shwo'", "did you mean show?", "mycel topo --help"});
+  ExpectRefused({"plan", "--tpoo", "ring8"}, 2, {"unknown option --tpoo", "did you mean --topo?"});
+  ExpectRefused({"plan", "--topo=ring8", "--collectiv=allgather"}, 2,
+                {"unknown option --collectiv", "did you mean --collective?"});
+  ExpectRefused({"verify", "a", "b"}, 2, {"unexpected argument 'b'"});
+  ExpectRefused({"--jsno"}, 2, {"unknown option --jsno"});
+  ExpectRefused({"params", "x"}, 2, {"unexpected argument 'x'"});
+}
+
+TEST(Usage, UnknownVariablesAreWarnedAboutOnce) {
+  const CliResult result = RunCli({"info"}, {{"MYCEL_TIMEOT", "3"}});
+  EXPECT_EQ(result.exit_code, 0);
+  const size_t at = result.err.find("MYCEL_TIMEOT is unknown");
+  EXPECT_NE(at, std::string::npos) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("did you mean MYCEL_TIMEOUT?"));
+  EXPECT_EQ(result.err.find("MYCEL_TIMEOT is unknown", at + 1), std::string::npos);
+}
+
+TEST(Usage, AFullDiskIsNotSilent) {
+  const std::string command = std::string(MYCEL_CLI_PATH) + " info > /dev/full 2> " + TempPath("full");
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+}
+
+TEST(Params, ShowsEveryVariableWithValueOriginAndAllowed) {
+  const CliResult result = RunCli({"params"}, {{"MYCEL_TIMEOUT", "12.5"}});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const EnvVariable& row : EnvVariables()) {
+    EXPECT_THAT(result.out, HasSubstr("\n" + std::string(row.name) + " "));
+    EXPECT_THAT(result.out, HasSubstr(std::string(row.text)));
+    EXPECT_THAT(result.out, HasSubstr(EnvAllowed(row)));
+  }
+  EXPECT_THAT(result.out, testing::ContainsRegex("MYCEL_TIMEOUT +12\\.5 +environment +a number from"));
+  EXPECT_THAT(result.out, testing::ContainsRegex("MYCEL_WAIT +auto +default +one of"));
+  EXPECT_THAT(result.out, Not(HasSubstr("\033")));  // no colours into files
+}
+
+TEST(Params, ABadValueIsShownAndRefused) {
+  for (const auto& [name, value] : std::map<std::string, std::string>{{"MYCEL_TIMEOUT", "soon"},
+                                                                      {"MYCEL_WAIT", "nap"},
+                                                                      {"MYCEL_PAYLOAD_BYTES", "-4"},
+                                                                      {"MYCEL_SPIN_US", "1e9x"}}) {
+    const CliResult result = RunCli({"params"}, {{name, value}});
+    EXPECT_EQ(result.exit_code, 3) << name;
+    EXPECT_THAT(result.out, HasSubstr(value));
+    EXPECT_THAT(result.err, StartsWith("mycel: environment variable " + name));
+    EXPECT_THAT(result.err, HasSubstr("must be"));
+  }
+}
+
+TEST(Info, SaysWhatThisBuildIsAndOffers) {
+  const CliResult result = RunCli({"info"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, StartsWith("mycel " + std::string(GetBuildInfo().version)));
+  EXPECT_THAT(result.out, HasSubstr(std::string(GetBuildInfo().compiler)));
+  for (const BuildFeature& feature : GetBuildInfo().features) {
+    EXPECT_THAT(result.out, testing::ContainsRegex(std::string(feature.name) + " +" + (feature.found ? "yes" : "no")));
+  }
+  for (const char* name : {"host", "shm", "loopback", "auto", "ring", "direct"}) {
+    EXPECT_THAT(result.out, HasSubstr("\n  " + std::string(name)));
+  }
+  for (const CollectiveInfo& collective : AllCollectives()) {
+    EXPECT_THAT(result.out, HasSubstr(" " + std::string(collective.name)));
+  }
+  for (const DataType type : AllDataTypes()) EXPECT_THAT(result.out, HasSubstr(" " + std::string(NameOf(type))));
+  for (const ReduceOp op : AllReduceOps()) EXPECT_THAT(result.out, HasSubstr(" " + std::string(NameOf(op))));
+}
+
+}  // namespace
+}  // namespace mycel::cli

@@ -1,0 +1,28 @@
+// A subcommand of `mycel`: declares its options, and runs once they are parsed.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "bindings/cli/exit_code.h"
+
+namespace CLI {
+class App;
+}
+
+namespace mycel::cli {
+
+struct Command {
+  CLI::App* app = nullptr;  // owned by the root
+  std::function<ExitCode()> run;
+};
+
+/// One function for each file x_command.cc; `topo` declares several commands.
+std::vector<Command> DeclareTopo(CLI::App& root);
+std::vector<Command> DeclarePlan(CLI::App& root);
+std::vector<Command> DeclareVerify(CLI::App& root);
+std::vector<Command> DeclareSim(CLI::App& root);
+std::vector<Command> DeclareParams(CLI::App& root);
+std::vector<Command> DeclareInfo(CLI::App& root);
+
+}  // namespace mycel::cli

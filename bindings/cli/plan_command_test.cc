@@ -1,0 +1,221 @@
+// `mycel plan`: the JSON contract, the facts in it, alltoallv, and wrong command lines.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "bindings/cli/run_cli.h"
+#include "core/plan/collective.h"
+#include "core/topo/gallery.h"
+#include "core/topo/topology_json.h"
+
+namespace mycel::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::vector<std::string> kKeys = {"planner", "collective", "topology", "ranks",    "bytes",
+                                        "optimal", "achieved",   "trees",    "verified", "plan_ms"};
+
+/// What must hold of every answer.
+void CheckAnswer(const ordered_json& json, bool demand) {
+  std::vector<std::string> keys = kKeys;
+  if (demand) {
+    keys.insert(keys.end(), {"lower_bound_us", "scheduled_us", "stages", "synthesis_us", "staging_bytes_max"});
+  }
+  ASSERT_EQ(KeysOf(json), keys) << json;
+  EXPECT_THAT(KeysOf(json["optimal"]), ElementsAre("inv_x", "algbw_GBps", "bottleneck_cut", "proof"));
+  EXPECT_THAT(KeysOf(json["achieved"]), ElementsAre("inv_x", "algbw_GBps"));
+  EXPECT_THAT(KeysOf(json["trees"]), ElementsAre("per_root", "distinct", "depth_max"));
+  EXPECT_EQ(json["verified"], true) << json;
+  EXPECT_GE(FractionOf(json["achieved"]["inv_x"]), FractionOf(json["optimal"]["inv_x"])) << json;
+  EXPECT_GT(json["plan_ms"], 0);
+  EXPECT_GE(json["trees"]["per_root"], 1);
+  EXPECT_FALSE(json["optimal"]["proof"].get<std::string>().empty());
+  EXPECT_FALSE(json["optimal"]["bottleneck_cut"].empty());
+  if (!demand) {
+    const std::string collective = json["collective"];
+    const bool message = collective == "broadcast" || collective == "reduce";
+    const double n = message ? 1 : json["ranks"].get<double>();
+    EXPECT_DOUBLE_EQ(json["optimal"]["algbw_GBps"], n / FractionOf(json["optimal"]["inv_x"]).ToDouble());
+    EXPECT_DOUBLE_EQ(json["achieved"]["algbw_GBps"], n / FractionOf(json["achieved"]["inv_x"]).ToDouble());
+  }
+}
+
+TEST(Plan, RingAllGather) {
+  const ordered_json json =
+      RunJson({"plan", "--topo", "ring8", "--collective", "allgather", "--planner", "ring", "--json"});
+  CheckAnswer(json, false);
+  EXPECT_EQ(json["planner"], "ring");
+  EXPECT_EQ(json["collective"], "allgather");
+  EXPECT_EQ(json["topology"], "ring8");
+  EXPECT_EQ(json["ranks"], 8);
+  EXPECT_EQ(json["bytes"], 64 << 20);
+  EXPECT_EQ(json["optimal"]["inv_x"], "7/50");
+  EXPECT_EQ(json["achieved"]["inv_x"], "7/50");
+  EXPECT_EQ(json["trees"], (ordered_json{{"per_root", 2}, {"distinct", 16}, {"depth_max", 4}}));
+}
+
+TEST(Plan, EveryRegularCollective) {
+  for (const std::string topology : {"ring4", "dgx1-v100", "servers-2x2"}) {
+    for (const CollectiveInfo& info : AllCollectives()) {
+      if (info.collective == Collective::kAllToAllV) continue;
+      SCOPED_TRACE(topology + " " + std::string(info.name));
+      CheckAnswer(RunJson({"plan", "--topo", topology, "--collective", std::string(info.name), "--bytes", "1M",
+                           "--lanes", "2", "--json"}),
+                  false);
+    }
+  }
+}
+
+TEST(Plan, ACompleteExchangeBehindOneSwitchIsOptimal) {
+  const ordered_json json = RunJson(
+      {"plan", "--topo", "dgx-a100", "--collective", "alltoall", "--planner", "direct", "--bytes", "8M", "--json"});
+  CheckAnswer(json, false);
+  EXPECT_EQ(json["achieved"]["inv_x"], "7/300");
+  EXPECT_EQ(json["optimal"]["inv_x"], "7/300");
+}
+
+TEST(Plan, OneRankMovesNothing) {
+  const ordered_json json = RunJson({"plan", "--topo", "ring1", "--collective", "allreduce", "--json"});
+  EXPECT_EQ(KeysOf(json), kKeys);
+  EXPECT_EQ(json["optimal"]["inv_x"], "0");
+  EXPECT_EQ(json["achieved"]["inv_x"], "0");
+  EXPECT_TRUE(json["optimal"]["algbw_GBps"].is_null());
+  EXPECT_EQ(json["verified"], true);
+}
+
+TEST(Plan, SizesRootsAndRepeats) {
+  for (const auto& [text, bytes] :
+       std::vector<std::pair<std::string, int64_t>>{{"8", 8}, {"16K", 16384}, {"64M", 64 << 20}, {"1G", 1 << 30}}) {
+    EXPECT_EQ(RunJson({"plan", "--topo", "ring4", "--collective", "reduce", "--root", "3", "--bytes", text, "--repeat",
+                       "3", "--lanes", "1", "--json"})["bytes"],
+              bytes);
+  }
+  EXPECT_EQ(RunJson({"plan", "--topo", "ring4", "--collective", "all_gather", "--lanes", "1", "--bytes", "0",
+                     "--json"})["bytes"],
+            0);
+}
+
+TEST(Plan, ATopologyFileGivesWhatItsNameGives) {
+  const std::string file = WriteTemp("dgx1.json", WriteTopology(*GalleryTopology("dgx1-v100")));
+  const std::vector<std::string> rest = {"--collective", "allgather", "--lanes", "2", "--bytes", "1M", "--json"};
+  std::vector<std::string> by_name = {"plan", "--topo", "dgx1-v100"};
+  std::vector<std::string> by_file = {"plan", "--topo", file};
+  by_name.insert(by_name.end(), rest.begin(), rest.end());
+  by_file.insert(by_file.end(), rest.begin(), rest.end());
+  ordered_json a = RunJson(by_name);
+  ordered_json b = RunJson(by_file);
+  a.erase("plan_ms");
+  b.erase("plan_ms");
+  EXPECT_EQ(a, b);
+}
+
+TEST(Plan, TextAndExplanation) {
+  const CliResult brief = RunCli({"plan", "--topo", "ring8", "--collective", "allgather", "--planner", "ring"});
+  EXPECT_EQ(brief.exit_code, 0) << brief.err;
+  for (const char* said : {"allgather on ring8  8 ranks, 64 MiB", "1/x* = 7/50", "100 % of the optimum", "verified"}) {
+    EXPECT_THAT(brief.out, HasSubstr(said));
+  }
+  const CliResult full = RunCli({"plan", "--topo", "ring8", "--collective", "allgather", "--explain", "--text"});
+  EXPECT_EQ(full.exit_code, 0) << full.err;
+  for (const char* said : {"why this planner", "ring/two-way", "refused", "what bounds it", "bottleneck: gpu0",
+                           "what each link carries", "####", "algbw", "busbw", "channel"}) {
+    EXPECT_THAT(full.out, HasSubstr(said));
+  }
+  EXPECT_EQ(full.out.find('\033'), std::string::npos);
+}
+
+TEST(Plan, AllToAllV) {
+  const std::string file = WriteTemp("demand.csv",
+                                     "# row = sender\n"
+                                     "0, 1M, 300, 0\n"
+                                     "0,0,100,0\n\n"
+                                     "0,0,7,50\r\n"
+                                     "0,70,0,0");
+  const ordered_json json =
+      RunJson({"plan", "--topo", "servers-2x2", "--collective", "alltoallv", "--demand", file, "--json"});
+  CheckAnswer(json, true);
+  EXPECT_EQ(json["bytes"], ((1 << 20) + 300 + 100 + 7 + 50 + 70) / 4);
+  EXPECT_GE(json["scheduled_us"], json["lower_bound_us"]);
+  EXPECT_DOUBLE_EQ(json["lower_bound_us"], FractionOf(json["optimal"]["inv_x"]).ToDouble() * 1e-3);
+  EXPECT_GE(json["stages"], 1);
+  EXPECT_GT(json["synthesis_us"], 0);
+  EXPECT_GE(json["staging_bytes_max"], 0);
+  EXPECT_THAT(RunCli({"plan", "--topo", "servers-2x2", "--collective", "alltoallv", "--demand", file, "--explain"}).out,
+              HasSubstr("stage"));
+}
+
+TEST(Plan, EveryBadDemandNamesTheCell) {
+  struct Row {
+    std::string text;
+    std::vector<std::string> said;
+  };
+  const std::vector<Row> rows = {
+      {"", {"0 rows", "2 ranks"}},
+      {"0,1\n", {"1 row ", "2 ranks"}},
+      {"0,1\n1,0\n0,0\n", {":3:", "row 3", "too many"}},
+      {"0,1,2\n1,0,2\n", {":1:", "row 1", "3 columns", "2 ranks"}},
+      {"0,1\n1\n", {":2:", "row 2", "1 column ", "2 ranks"}},
+      {"0,-1\n1,0\n", {":1:", "row 1", "sender rank 0", "column 2", "receiver rank 1", "-1"}},
+      {"0,1\nmany,0\n", {":2:", "row 2", "column 1", "many"}},
+      {"0,1.5\n1,0\n", {"row 1", "column 2", "1.5"}},
+      {"0,\n1,0\n", {"row 1", "column 2"}},
+      {"0,99999999999999999999\n1,0\n", {"row 1", "column 2", "too large"}},
+      {"0,9223372036854775807\n1,0\n", {"row 2", "column 1", "2^63"}},
+      {std::string(10 << 20, '7') + "\n", {"row 1", "column 1"}},
+  };
+  for (const Row& row : rows) {
+    const std::string file = WriteTemp("bad.csv", row.text);
+    SCOPED_TRACE(row.text.substr(0, 100));
+    std::vector<std::string> said = row.said;
+    said.push_back(file);
+    ExpectRefused({"plan", "--topo", "ring2", "--collective", "alltoallv", "--demand", file, "--json"}, 3, said);
+  }
+  for (const std::string path : {"/no/such.csv", "/"}) {
+    ExpectRefused({"plan", "--topo", "ring2", "--collective", "alltoallv", "--demand", path}, 3, {path, "CSV"});
+  }
+}
+
+TEST(Plan, WrongCommandLines) {
+  const auto refused = [](std::vector<std::string> arguments, int exit_code, const std::vector<std::string>& said) {
+    arguments.insert(arguments.begin(), "plan");
+    ExpectRefused(arguments, exit_code, said);
+  };
+  // Usage: wrong whatever the files say.
+  refused({}, 2, {"is required"});
+  refused({"--topo", "ring8"}, 2, {"--collective is required"});
+  refused({"--topo"}, 2, {"--topo"});
+  refused({"--collective", "allgather"}, 2, {"--topo is required"});
+  refused({"--topo", "ring8", "--collective", "algather"}, 2, {"algather", "did you mean allgather?", "broadcast"});
+  refused({"--topo", "ring8", "--collective", "allgather", "--planner", "rnig"}, 2, {"rnig", "did you mean ring?"});
+  refused({"--topo", "ring8", "--collective", "allgather", "--bytes", "6x"}, 2, {"--bytes", "6x", "64M"});
+  refused({"--topo", "ring8", "--collective", "allgather", "--bytes", "-1"}, 2, {"--bytes", "-1", "negative"});
+  refused({"--topo", "ring8", "--collective", "allgather", "--bytes", "99999999999999999999"}, 2, {"too large"});
+  refused({"--topo", "ring8", "--collective", "allgather", "--repeat", "0"}, 2, {"--repeat", "'0'", "from 1"});
+  refused({"--topo", "ring8", "--collective", "allgather", "--lanes", "two"}, 2, {"--lanes", "'two'"});
+  refused({"--topo", "ring8", "--collective", "allgather", "--trees-per-root", "-3"}, 2, {"--trees-per-root", "'-3'"});
+  refused({"--topo", "ring8", "--collective", "broadcast", "--root", "-1"}, 2, {"--root", "'-1'"});
+  refused({"--topo", "ring8", "--collective", "allgather", "--root", "1"}, 2, {"--root", "allgather has no root"});
+  refused({"--topo", "ring8", "--collective", "alltoallv"}, 2, {"--demand"});
+  refused({"--topo", "ring8", "--collective", "alltoall", "--demand", "x.csv"}, 2, {"--demand", "alltoallv"});
+  refused({"--topo", "ring8", "--collective", "alltoallv", "--demand", "x.csv", "--bytes", "1M"}, 2, {"--bytes"});
+  refused({"--topo", "ring8", "--collective", "allgather", "--json", "--explain"}, 2, {"--json"});
+  refused({"--topo", "ring8", "--topo", "ring4", "--collective", "allgather"}, 2, {"--topo"});
+  // Bad input: does not fit the topology or the disk.
+  refused({"--topo", "rign8", "--collective", "allgather"}, 3, {"rign8", "ring8"});
+  refused({"--topo", "ring8", "--collective", "broadcast", "--root", "8"}, 3, {"--root 8", "0..7"});
+  refused({"--topo", "ring4", "--collective", "allgather", "--out", "/no/such/folder/p.json"}, 3,
+          {"/no/such/folder/p.json", "folder"});
+  // Impossible: says why.
+  refused({"--topo", "ring8", "--collective", "allgather", "--planner", "direct"}, 4, {"rank 0", "rank 2"});
+  refused({"--topo", "ring8", "--collective", "allgather", "--planner", "ring", "--trees-per-root", "3"}, 4,
+          {"ring", "2 trees per root", "not 3"});
+}
+
+}  // namespace
+}  // namespace mycel::cli

@@ -1,0 +1,128 @@
+#include "bindings/cli/plan_report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "bindings/cli/terminal.h"
+#include "core/base/bytes.h"
+
+namespace mycel::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// JSON has no infinity: what does not move has no bandwidth.
+Json Number(double value) { return value > 0 ? Json(value) : Json(nullptr); }
+
+std::vector<std::string> CutNames(const PlanReport& report) {
+  std::vector<std::string> names;
+  for (const NodeId node : report.optimum.cut) names.push_back(report.topology.node(node).id);
+  return names;
+}
+
+std::string ShapeText(const Plan& plan) {
+  size_t lanes = 0;
+  size_t ops = 0;
+  for (const RankPlan& rank : plan.ranks) {
+    lanes = std::max(lanes, rank.lanes.size());
+    for (const Lane& lane : rank.lanes) ops += lane.ops.size();
+  }
+  return Counted(static_cast<int64_t>(lanes), "lane") + " a rank, " + Counted(static_cast<int64_t>(ops), "op") + ", " +
+         Counted(static_cast<int64_t>(plan.channels.size()), "channel") + " with " + Counted(plan.slot_count, "slot") +
+         " of " + SizeText(plan.slice_bytes) + ", protocol " + std::string(NameOf(plan.protocol));
+}
+
+std::string ShareText(const PlanReport& report) {
+  if (report.made.achieved == Rational(0)) return "nothing moves";
+  const double share = report.optimum.inv_x.ToDouble() / report.made.achieved.ToDouble();
+  return Percent(share) + " of the optimum";
+}
+
+std::string GBpsText(double gbps) { return gbps > 0 ? Decimal(gbps) + " GB/s" : "-"; }
+
+}  // namespace
+
+double AlgbwOf(const PlanRequest& request, int32_t rank_count, const Rational& inv_x) {
+  if (inv_x == Rational(0)) return 0;
+  if (request.collective == Collective::kAllToAllV) return static_cast<double>(request.bytes) / inv_x.ToDouble();
+  return AlgorithmBandwidthGBps(request.collective, rank_count, inv_x);
+}
+
+std::string UnitOf(Collective collective) {
+  switch (collective) {
+    case Collective::kBroadcast:
+    case Collective::kReduce:
+      return "ns per byte of the message";
+    case Collective::kAllToAll:
+      return "ns per byte of a pair's block";
+    case Collective::kAllToAllV:
+      return "ns";
+    default:
+      return "ns per byte of a rank's shard";
+  }
+}
+
+std::string PlanJson(const PlanReport& report) {
+  const int32_t n = report.topology.rank_count();
+  const MadePlan& made = report.made;
+  Json json;
+  json["planner"] = PlannerName(made.choice.plan);
+  json["collective"] = std::string(NameOf(report.request.collective));
+  json["topology"] = report.topology.name();
+  json["ranks"] = n;
+  json["bytes"] = report.request.bytes;
+  json["optimal"] = {{"inv_x", report.optimum.inv_x.ToString()},
+                     {"algbw_GBps", Number(AlgbwOf(report.request, n, report.optimum.inv_x))},
+                     {"bottleneck_cut", CutNames(report)},
+                     {"proof", report.optimum.proof}};
+  json["achieved"] = {{"inv_x", made.achieved.ToString()},
+                      {"algbw_GBps", Number(AlgbwOf(report.request, n, made.achieved))}};
+  json["trees"] = {
+      {"per_root", made.trees.per_root}, {"distinct", made.trees.distinct}, {"depth_max", made.trees.depth_max}};
+  json["verified"] = made.verified.ok();
+  json["plan_ms"] = made.plan_ms;
+  if (report.request.collective == Collective::kAllToAllV) {
+    json["lower_bound_us"] = report.optimum.inv_x.ToDouble() * 1e-3;
+    json["scheduled_us"] = report.scheduled_us;
+    json["stages"] = made.trees.stages;
+    json["synthesis_us"] = made.synthesis_us;
+    json["staging_bytes_max"] = StagingBytesMax(made.choice.plan, report.request.bytes);
+  }
+  // Names come from files and may be no UTF-8; what cannot be shown is replaced, never a reason to stop.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string PlanText(const PlanReport& report) {
+  const int32_t n = report.topology.rank_count();
+  const MadePlan& made = report.made;
+  const Plan& plan = made.choice.plan;
+  const bool v = report.request.collective == Collective::kAllToAllV;
+  std::string text =
+      Painted(Tone::kStrong, std::string(NameOf(plan.collective)) + " on " + Printable(report.topology.name())) + "  " +
+      Counted(n, "rank") + ", " + SizeText(report.request.bytes) + (v ? " a rank on average" : "") +
+      (plan.root.valid() ? ", root " + std::to_string(plan.root.value()) : "") + "\n";
+  Table table({"", "", "", ""});
+  table.Add({"optimum", "1/x* = " + report.optimum.inv_x.ToString() + " " + UnitOf(plan.collective),
+             GBpsText(AlgbwOf(report.request, n, report.optimum.inv_x)), ""});
+  table.Add({"plan", "1/x  = " + made.achieved.ToString() + "  by planner " + plan.planner,
+             GBpsText(AlgbwOf(report.request, n, made.achieved)), ShareText(report)});
+  text += table.ToText();
+  Table facts({"", ""});
+  facts.Add({"proof", report.optimum.proof});
+  facts.Add({"trees", std::to_string(made.trees.per_root) + " per root, " + std::to_string(made.trees.distinct) +
+                          " distinct, at most " + Counted(made.trees.depth_max, "hop") + " deep"});
+  facts.Add({"program", ShapeText(plan)});
+  if (v) {
+    facts.Add({"time", Duration(report.scheduled_us) + " simulated, at least " +
+                           Duration(report.optimum.inv_x.ToDouble() * 1e-3) + "; " +
+                           Counted(made.trees.stages, "stage") + ", staging at most " +
+                           SizeText(StagingBytesMax(plan, report.request.bytes)) + " a rank"});
+  }
+  facts.Add({"verified",
+             made.verified.ok() ? Cell("yes", Tone::kGood) : Cell("NO: " + StatusMessage(made.verified), Tone::kBad)});
+  facts.Add({"planned in", Duration(made.plan_ms * 1e3) + ", verification included"});
+  return text + facts.ToText();
+}
+
+}  // namespace mycel::cli

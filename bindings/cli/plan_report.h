@@ -1,0 +1,34 @@
+// What `mycel plan` prints about a plan: one JSON object whose keys are a contract, or a page for people.
+#pragma once
+
+#include <string>
+
+#include "bindings/cli/plan_making.h"
+#include "core/spi/planner.h"
+#include "core/topo/topology.h"
+#include "scheduler/graph/throughput_bound.h"
+
+namespace mycel::cli {
+
+/// Everything that is known about one made plan.
+struct PlanReport {
+  const Topology& topology;
+  const PlanRequest& request;
+  const MadePlan& made;
+  const Optimum& optimum;
+  double scheduled_us = 0;  // alltoallv: simulated
+};
+
+std::string PlanJson(const PlanReport& report);
+std::string PlanText(const PlanReport& report);
+
+/// The long answer: why this planner, what bounds the collective, what each link carries, what to expect.
+/// InvalidArgument when the plan cannot be simulated.
+StatusOr<std::string> ExplainPlan(const PlanReport& report);
+
+/// GB/s of a plan or bound of `inv_x` in nccl-tests' sense of size, alltoallv included; 0 when nothing moves.
+double AlgbwOf(const PlanRequest& request, int32_t rank_count, const Rational& inv_x);
+/// "ns per byte of a rank's shard".
+std::string UnitOf(Collective collective);
+
+}  // namespace mycel::cli

@@ -1,0 +1,29 @@
+// A line on standard error while something takes long: "planning ring on dgx-a100-x8 ... 3.2 s". Only on a terminal,
+// only after half a second, and gone when done.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace mycel::cli {
+
+class Progress {
+ public:
+  explicit Progress(std::string what);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+ private:
+  void Tick();
+
+  std::string what_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool done_ = false;   // guarded by mutex_
+  std::thread ticker_;  // absent when standard error is no terminal
+};
+
+}  // namespace mycel::cli
