@@ -113,6 +113,7 @@ void Apply(const ScalarReduction& reduction, const std::vector<const std::byte*>
 void ScalarApply(const ScalarReduction& reduction, const std::vector<const std::byte*>& inputs, std::byte* output,
                  int64_t count) {
   MYCEL_CHECK(!inputs.empty());
+  if (count == 0) return;  // empty buffers may be null, which memmove does not accept
   if (inputs.size() == 1 && !(reduction.op == ReduceOp::kAvg && reduction.finish)) {
     std::memmove(output, inputs[0], static_cast<size_t>(count) * SizeOf(reduction.type));  // every bit, NaN or not
     return;

@@ -13,7 +13,9 @@
 namespace mycel {
 
 struct VerifyOptions {
-  bool in_place = true;  // also prove the plan right when run in place
+  /// Also prove the plan right when run in place (collectives with block_units have no such form). Turn it off for a
+  /// plan that is only run out of place: one whose peers read the send buffer directly, say.
+  bool in_place = true;
 };
 
 /// OK, or InvalidArgument naming the first broken invariant with rank, lane, op and channel.

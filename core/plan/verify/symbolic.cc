@@ -125,7 +125,7 @@ Status SymbolicRun::Fire(int32_t op) {
     if (i > 0) MYCEL_RETURN_IF_ERROR(Combine(op, input_, value_));
   }
   if (reduces_) MYCEL_RETURN_IF_ERROR(Finish(op, value_));
-  // Copying a place onto itself, as run in place, changes nothing and is left out by the step loop.
+  // Copying a place onto itself, as happens in place, leaves every byte as it was: not a write.
   const bool copies_memory = it.inputs == 1 && !it.finish && inputs[0].kind != Operand::Kind::kChannel;
   const SegmentRange source = copies_memory ? RangeOf(op, inputs[0]) : SegmentRange{};
   for (int32_t i = 0; i < it.outputs; ++i) {
