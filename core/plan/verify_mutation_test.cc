@@ -115,7 +115,7 @@ void MutateOp(const Plan& plan, const Spot& spot, const Report& report) {
   for (const int32_t by : {-1, 1, 3}) {
     change("change a skew", [&](Plan& p) { OpAt(p, spot).skew += by; });
   }
-  if (OpAt(const_cast<Plan&>(plan), spot).wait_count > 0) {
+  if (plan.ranks[spot.rank].lanes[spot.lane].ops[spot.op].wait_count > 0) {
     change("drop a wait", [&](Plan& p) { OpAt(p, spot).wait_count -= 1; });
   }
   for (size_t other = spot.op + 1; other < plan.ranks[spot.rank].lanes[spot.lane].ops.size(); ++other) {
