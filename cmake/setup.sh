@@ -17,6 +17,10 @@ say() { printf '\n== %s\n' "$*"; }
 # install_packages NAME...: asks apt only for what dpkg does not have. Without root and without a silent sudo it prints
 # the exact command and fails.
 install_packages() {
+  if ! command -v dpkg >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "Not a Debian: nothing is installed here; configuring says what is missing." >&2
+    return 0
+  fi
   local missing=() name
   for name in "$@"; do
     dpkg -s "$name" 2>/dev/null | grep -q '^Status: .* installed$' || missing+=("$name")
