@@ -15,10 +15,13 @@ namespace {
 
 constexpr size_t kSizes[] = {8, 1 << 10, 16 << 10, 256 << 10, 4 << 20, 64 << 20};
 
+/// An ordinary number in every type: products of it are neither subnormal, which is slow, nor infinite.
+constexpr uint8_t kByte = 0x3C;
+
 /// `count` buffers of `bytes` bytes, each beginning in its own page and touched.
 class Buffers {
  public:
-  Buffers(int count, size_t bytes) : storage_(static_cast<size_t>(count) * Stride(bytes) + kPage, 1) {
+  Buffers(int count, size_t bytes) : storage_(static_cast<size_t>(count) * Stride(bytes) + kPage, kByte) {
     const size_t offset = kPage - reinterpret_cast<uintptr_t>(storage_.data()) % kPage;
     for (int i = 0; i < count; ++i)
       pointers_.push_back(storage_.data() + offset + static_cast<size_t>(i) * Stride(bytes));

@@ -114,17 +114,11 @@ StatusOr<std::unique_ptr<BoundProgram>> Bind(const Program& program, DataType ty
 
   for (const ProgramLane& lane : program.lanes) {
     // Ceiling over all ranks' chunks of this width: every rank gets the same slicing.
-    const int64_t elements_max =
-        static_cast<int64_t>((static_cast<int128>(count) * lane.units_max + ruler.units - 1) / ruler.units);
+    const int64_t elements_max = ElementsMaxOf(count, lane.units_max, ruler.units);
     const Slicing slicing = SlicingOf(elements_max, element_bytes, program.slice_bytes);
     BoundLane bound_lane{lane.instructions, lane.instruction_count, -1, 0, 0, slicing.slice_elements};
     for (int32_t i = lane.instructions; i < lane.instructions + lane.instruction_count; ++i) {
       const Instruction& instruction = program.instructions[static_cast<size_t>(i)];
-      if (instruction.inputs + instruction.outputs > kOperandsMax) {
-        return InvalidArgument("the plan joins " + std::to_string(instruction.inputs + instruction.outputs) +
-                               " operands in one op, at most " + std::to_string(kOperandsMax) +
-                               " can run; use a planner with smaller stars, e.g. MYCEL_PLANNER=ring");
-      }
       BoundInstruction out{};
       out.elements = ruler.At(instruction.end) - ruler.At(instruction.begin);
       out.slices = SlicesOf(out.elements, slicing);

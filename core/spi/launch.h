@@ -15,8 +15,6 @@ namespace mycel {
 /// Where an operand's first byte is found.
 enum class OperandBase : uint8_t { kSend, kRecv, kScratch, kAbsolute, kChannel };
 inline constexpr int kMemoryBases = 4;
-/// Most operands of one instruction: a one-shot star of this many ranks.
-inline constexpr int kOperandsMax = 1024;
 
 struct BoundOperand {
   OperandBase base;

@@ -66,12 +66,6 @@ struct PartVector {
 
 // ---- Inputs and outputs: the common numbers are known to the compiler ----------------------------------------------
 
-struct OneInput {
-  const uint8_t* only;
-  HWY_INLINE int count() const { return 1; }
-  HWY_INLINE const uint8_t* operator[](int /*i*/) const { return only; }
-};
-
 struct TwoInputs {
   const uint8_t* first;
   const uint8_t* second;
@@ -86,20 +80,24 @@ struct AnyInputs {
   HWY_INLINE const uint8_t* operator[](int i) const { return static_cast<const uint8_t*>(pointers[i]); }
 };
 
-template <bool kStream>
+/// Aligned neighbouring vectors past the caches, or any to memory.
+template <bool kStream, size_t kUnroll, class D>
+HWY_INLINE void StoreVectors(D d, const hn::VFromD<D> (&v)[kUnroll], uint8_t* to) {
+  const hn::Repartition<uint8_t, D> d8;
+  for (size_t u = 0; u < kUnroll; ++u) {
+    if constexpr (kStream) {
+      hn::Stream(hn::BitCast(d8, v[u]), d8, to + u * hn::MaxLanes(d8));
+    } else {
+      WholeVector::Store(d, v[u], to + u * hn::MaxLanes(d8));
+    }
+  }
+}
+
 struct OneOutput {
   uint8_t* pointer;
   template <size_t kUnroll, class D>
   HWY_INLINE void Store(D d, const hn::VFromD<D> (&v)[kUnroll], size_t offset) const {
-    const hn::Repartition<uint8_t, D> d8;
-    for (size_t u = 0; u < kUnroll; ++u) {
-      uint8_t* to = pointer + offset + u * hn::MaxLanes(d8);
-      if constexpr (kStream) {
-        hn::Stream(hn::BitCast(d8, v[u]), d8, to);
-      } else {
-        WholeVector::Store(d, v[u], to);
-      }
-    }
+    StoreVectors<false>(d, v, pointer + offset);
   }
   template <class Access, class D>
   HWY_INLINE void StoreEdge(D d, hn::VFromD<D> v, size_t offset) const {
@@ -114,11 +112,11 @@ struct AnyOutputs {
   template <size_t kUnroll, class D>
   HWY_INLINE void Store(D d, const hn::VFromD<D> (&v)[kUnroll], size_t offset) const {
     for (int j = 0; j < output_count; ++j) {
-      uint8_t* to = static_cast<uint8_t*>(pointers[j]);
+      uint8_t* to = static_cast<uint8_t*>(pointers[j]) + offset;
       if (j < 32 && ((stream >> j) & 1) != 0) {
-        OneOutput<true>{to}.Store(d, v, offset);
+        StoreVectors<true>(d, v, to);
       } else {
-        OneOutput<false>{to}.Store(d, v, offset);
+        StoreVectors<false>(d, v, to);
       }
     }
   }
@@ -158,12 +156,13 @@ template <class R, class D, class Inputs, class Outputs>
 HWY_INLINE void ReduceAll(D d, const Inputs& inputs, const Outputs& outputs, size_t bytes, size_t head,
                           int32_t divisor) {
   constexpr size_t kVectorBytes = hn::MaxLanes(hn::Repartition<uint8_t, D>());
-  constexpr size_t kUnroll = 8 / R::kVectors;  // accumulators: what AVX2's 16 registers hold beside their inputs
   const auto last = ReduceAt<R, WholeVector>(d, inputs, bytes - kVectorBytes, divisor);
   const auto first = head == 0 ? last : ReduceAt<R, WholeVector>(d, inputs, 0, divisor);
   size_t offset = head;
-  for (; offset + kUnroll * kVectorBytes <= bytes; offset += kUnroll * kVectorBytes) {
-    Step<R, kUnroll>(d, inputs, outputs, offset, divisor);
+  if constexpr (R::kUnroll > 1) {
+    for (; offset + R::kUnroll * kVectorBytes <= bytes; offset += R::kUnroll * kVectorBytes) {
+      Step<R, R::kUnroll>(d, inputs, outputs, offset, divisor);
+    }
   }
   for (; offset + kVectorBytes <= bytes; offset += kVectorBytes) Step<R, 1>(d, inputs, outputs, offset, divisor);
   if (head != 0) outputs.template StoreEdge<WholeVector>(d, first, 0);
@@ -233,16 +232,6 @@ HWY_INLINE StorePlan PlanStores(void* const* outputs, int output_count, uint32_t
   return plan;
 }
 
-template <class R, typename T, class Inputs>
-HWY_INLINE void ReduceToOne(const Inputs& inputs, uint8_t* output, size_t bytes, StorePlan plan, int32_t divisor) {
-  const hn::ScalableTag<T> d;
-  if (plan.stream != 0) {
-    ReduceAll<R>(d, inputs, OneOutput<true>{output}, bytes, plan.head, divisor);
-  } else {
-    ReduceAll<R>(d, inputs, OneOutput<false>{output}, bytes, plan.head, divisor);
-  }
-}
-
 /// Any number of inputs, outputs and streams.
 template <class R, typename T>
 HWY_NOINLINE void ReduceAny(const void* const* inputs, int input_count, void* const* outputs, int output_count,
@@ -255,16 +244,7 @@ HWY_NOINLINE void ReduceAny(const void* const* inputs, int input_count, void* co
     return;
   }
   const StorePlan plan = PlanStores(outputs, output_count, stream_outputs, bytes, kVectorBytes, sizeof(T));
-  if (output_count == 1 && input_count == R::kUsualInputs) {
-    uint8_t* to = static_cast<uint8_t*>(outputs[0]);
-    if constexpr (R::kUsualInputs == 1) {
-      ReduceToOne<R, T>(OneInput{from[0]}, to, bytes, plan, divisor);
-    } else {
-      ReduceToOne<R, T>(TwoInputs{from[0], from[1]}, to, bytes, plan, divisor);
-    }
-  } else {
-    ReduceAll<R>(d, from, AnyOutputs{outputs, output_count, plan.stream}, bytes, plan.head, divisor);
-  }
+  ReduceAll<R>(d, from, AnyOutputs{outputs, output_count, plan.stream}, bytes, plan.head, divisor);
   // Non-temporal stores are not ordered by the release store that will publish them.
   if (plan.stream != 0) hwy::FlushStream();
 }
@@ -282,17 +262,19 @@ void Reduce(const void* const* inputs, int input_count, void* const* outputs, in
     CopyBytes(inputs[0], outputs, output_count, bytes, options.stream_outputs);
     return;
   }
-  if (input_count != 2 || output_count != 1 || bytes >= kAlignBytesMin) {
+  const hn::ScalableTag<T> d;
+  constexpr size_t kVectorBytes = hn::MaxLanes(hn::Repartition<uint8_t, decltype(d)>());
+  if (input_count != 2 || output_count != 1 || (options.stream_outputs != 0 && bytes >= kAlignBytesMin)) {
     ReduceAny<R, T>(inputs, input_count, outputs, output_count, bytes, options.stream_outputs, options.rank_count);
     return;
   }
-  const hn::ScalableTag<T> d;
   const TwoInputs from = {static_cast<const uint8_t*>(inputs[0]), static_cast<const uint8_t*>(inputs[1])};
-  const OneOutput<false> to = {static_cast<uint8_t*>(outputs[0])};
-  if (bytes < hn::MaxLanes(hn::Repartition<uint8_t, decltype(d)>())) {
+  const OneOutput to = {static_cast<uint8_t*>(outputs[0])};
+  if (bytes < kVectorBytes) {
     ReduceSmall<R>(d, from, to, bytes, options.rank_count);
   } else {
-    ReduceAll<R>(d, from, to, bytes, 0, options.rank_count);
+    const StorePlan plan = PlanStores(outputs, 1, 0, bytes, kVectorBytes, sizeof(T));
+    ReduceAll<R>(d, from, to, bytes, plan.head, options.rank_count);
   }
 }
 

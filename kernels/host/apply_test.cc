@@ -250,7 +250,7 @@ TEST(CopyTest, AnySizeAlignmentFanOutAndStream) {
     for (size_t bytes : {0, 1, 7, 63, 64, 65, 1024, 1025, 4095, 4096, 8193, 100003}) {
       for (int repeat = 0; repeat < 24; ++repeat) {
         Buffer input(bytes, rng.Below(128));
-        std::vector<uint8_t> content(bytes);
+        std::vector<uint8_t> content(bytes + 1);  // + 1: never a null pointer
         for (uint8_t& byte : content) byte = static_cast<uint8_t>(rng.Next());
         input.Fill(content.data());
         std::vector<Buffer> outputs;

@@ -18,7 +18,8 @@ namespace mycel {
 namespace HWY_NAMESPACE {
 
 struct CopyRule : PlainRule {
-  static constexpr int kUsualInputs = 1;
+  static constexpr size_t kUnroll = 8;
+
   template <class D>
   static HWY_INLINE hn::VFromD<D> Combine(D /*d*/, hn::VFromD<D> acc, hn::VFromD<D> /*v*/) {
     return acc;

@@ -61,6 +61,8 @@ HWY_INLINE V FinishFloating(D d, V v, int32_t divisor) {
 
 template <ReduceOp op>
 struct FloatingRule : PlainRule {
+  static constexpr size_t kUnroll = op == ReduceOp::kSum ? 8 : 4;
+
   template <class D>
   static HWY_INLINE hn::VFromD<D> Combine(D d, hn::VFromD<D> acc, hn::VFromD<D> v) {
     return CombineFloating<op>(d, acc, v);
@@ -186,8 +188,7 @@ struct HalfFormat {
 
 template <class Format, ReduceOp op>
 struct ShortFloatRule {
-  static constexpr size_t kVectors = 2;
-  static constexpr int kUsualInputs = 2;
+  static constexpr size_t kUnroll = 2;
   template <class D>
   using Accumulator = FloatPair<D>;
 

@@ -65,8 +65,7 @@ struct Rule<uint64_t, op> : IntegerRule<op> {};
 /// is farther from the next one than float32 rounds, and a divisor float32 cannot hold is larger than any sum.
 template <typename T>
 struct ByteAverageRule {
-  static constexpr size_t kVectors = 4;
-  static constexpr int kUsualInputs = 2;
+  static constexpr size_t kUnroll = 1;
   template <class D>
   using SignedTag = hn::Repartition<int32_t, D>;
   template <class D>
@@ -116,8 +115,7 @@ struct Rule<uint8_t, ReduceOp::kAvg> : ByteAverageRule<uint8_t> {};
 /// doubles of that size turn into each other by adding 1.5 * 2^52, whose last bit is worth one.
 template <typename T>
 struct WordAverageRule {
-  static constexpr size_t kVectors = 2;
-  static constexpr int kUsualInputs = 2;
+  static constexpr size_t kUnroll = 1;
   static constexpr int64_t kMagicBits = 0x4338000000000000;
   static constexpr double kMagic = 6755399441055744.0;
   template <class D>

@@ -6,8 +6,7 @@
 //   Widen(d, v) -> Accumulator     the first input
 //   Combine(d, acc, v)             every further input
 //   Narrow(d, acc, divisor) -> v   rounds once, makes NaN canonical; kAvg divides here
-//   kVectors                       vectors in an accumulator, so that loops know how far they may unroll
-//   kUsualInputs                   the number of inputs that deserves a loop of its own
+//   kUnroll                        accumulators worth keeping in registers at once: code size against latency hidden
 // Here the shared base; the rules are in floating_rules-inl.h and integer_rules-inl.h. No rule multiplies and then
 // adds, so there is nothing to contract into a fused operation.
 #if defined(MYCEL_KERNELS_HOST_RULE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -41,8 +40,7 @@ struct StorageOf {
 
 /// The accumulator is one vector of the elements themselves.
 struct PlainRule {
-  static constexpr size_t kVectors = 1;
-  static constexpr int kUsualInputs = 2;
+  static constexpr size_t kUnroll = 4;
   template <class D>
   using Accumulator = hn::VFromD<D>;
 

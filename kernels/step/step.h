@@ -84,8 +84,8 @@ inline SliceEvent RunSlice(Launch& launch, const SliceView& view) {
   if (!ChannelsReady<D>(launch, view)) return SliceEvent::kNotReady;
   const BoundProgram& program = *launch.program;
   const BoundInstruction& in = *view.instruction;
-  const void* inputs[kOperandsMax];
-  void* outputs[kOperandsMax];
+  const void* inputs[kOpOperandsMax];
+  void* outputs[kOpOperandsMax];
   uint32_t stream_outputs = 0;
   int output_count = 0;
 

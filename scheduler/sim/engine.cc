@@ -1,6 +1,7 @@
 #include "scheduler/sim/engine.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -17,7 +18,7 @@ Route RouteOf(const Plan& plan, const Topology& topology, size_t channel, int32_
   return {topology.NodeOf(plan.channels[channel].source), topology.NodeOf(plan.channels[channel].target)};
 }
 
-Status AddPath(const Plan& plan, const Topology& topology, const Operand& output, ChannelPath* path) {
+Status FindPath(const Plan& plan, const Topology& topology, const Operand& output, Path* path) {
   const Route route = RouteOf(plan, topology, static_cast<size_t>(output.index), output.route);
   for (size_t i = 0; i + 1 < route.size(); ++i) {
     const bool known = route[i].index() < topology.nodes().size() && route[i + 1].index() < topology.nodes().size();
@@ -42,27 +43,38 @@ std::vector<double> CapacitiesOf(const Topology& topology) {
 
 }  // namespace
 
-StatusOr<std::vector<ChannelPath>> PathsOf(const Plan& plan, const Topology& topology) {
+StatusOr<PathTable> PathsOf(const Plan& plan, const Topology& topology) {
   if (plan.rank_count != topology.rank_count()) {
     return InvalidArgument("the plan has " + std::to_string(plan.rank_count) + " ranks, topology '" + topology.name() +
                            "' has " + std::to_string(topology.rank_count()));
   }
-  std::vector<ChannelPath> paths(plan.channels.size());
+  PathTable table;
+  table.of_operand.assign(plan.operands.size(), -1);
+  table.of_channel.assign(plan.channels.size(), -1);
+  std::map<std::pair<int32_t, int32_t>, int32_t> known;  // (channel, route)
   for (const RankPlan& rank : plan.ranks) {
     for (const Lane& lane : rank.lanes) {
       for (const Op& op : lane.ops) {
-        for (int32_t i = 0; i < op.outputs; ++i) {
-          const Operand& output = plan.OutputsOf(op)[i];
-          if (output.kind != Kind::kChannel || !paths[static_cast<size_t>(output.index)].links.empty()) continue;
-          MYCEL_RETURN_IF_ERROR(AddPath(plan, topology, output, &paths[static_cast<size_t>(output.index)]));
+        for (int32_t i = op.operands + op.inputs; i < op.operands + op.inputs + op.outputs; ++i) {
+          const Operand& output = plan.operands[static_cast<size_t>(i)];
+          if (output.kind != Kind::kChannel) continue;
+          const auto next = static_cast<int32_t>(table.paths.size());
+          const auto [at, added] = known.emplace(std::pair(output.index, output.route), next);
+          if (added) {
+            table.paths.emplace_back();
+            MYCEL_RETURN_IF_ERROR(FindPath(plan, topology, output, &table.paths.back()));
+          }
+          table.of_operand[static_cast<size_t>(i)] = at->second;
+          int32_t& first = table.of_channel[static_cast<size_t>(output.index)];
+          if (first < 0) first = at->second;
         }
       }
     }
   }
-  return paths;
+  return table;
 }
 
-Engine::Engine(const Plan& plan, const Topology& topology, const std::vector<ChannelPath>& paths, const RunShape& shape)
+Engine::Engine(const Plan& plan, const Topology& topology, const PathTable& paths, const RunShape& shape)
     : plan_(plan), paths_(paths), shape_(shape), rates_(CapacitiesOf(topology)), channels_(plan.channels.size()) {
   MakeActors();
 }
@@ -180,11 +192,14 @@ void Engine::EndOp(int32_t id) {
   for (int32_t i = 0; i < op.inputs; ++i) {
     const Operand& input = plan_.InputsOf(op)[i];
     if (input.kind != Kind::kChannel) continue;
-    Push(now_ + paths_[static_cast<size_t>(input.index)].latency_us, EventKind::kRelease, input.index);
+    const int32_t way = paths_.of_channel[static_cast<size_t>(input.index)];
+    const double latency_us = way < 0 ? 0 : paths_.paths[static_cast<size_t>(way)].latency_us;
+    Push(now_ + latency_us, EventKind::kRelease, input.index);
   }
   for (int32_t i = 0; i < op.outputs; ++i) {
-    const Operand& output = plan_.OutputsOf(op)[i];
-    if (output.kind == Kind::kChannel) Enqueue(output.index, bytes);
+    const auto operand = static_cast<size_t>(op.operands + op.inputs + i);
+    const Operand& output = plan_.operands[operand];
+    if (output.kind == Kind::kChannel) Enqueue(output.index, {bytes, paths_.of_operand[operand]});
   }
   ++actor.finished[actor.position];
   actor.busy = false;
@@ -197,20 +212,20 @@ void Engine::WakeRank(int32_t rank) {
   for (const int32_t id : actors_of_rank_[static_cast<size_t>(rank)]) Advance(id);
 }
 
-void Engine::Enqueue(int32_t channel, int64_t bytes) {
+void Engine::Enqueue(int32_t channel, Message message) {
   ChannelState& state = channels_[static_cast<size_t>(channel)];
-  state.flowing ? state.queue.push(bytes) : StartFlow(channel, bytes);
+  state.flowing ? state.queue.push(message) : StartFlow(channel, message);
 }
 
-void Engine::StartFlow(int32_t channel, int64_t bytes) {
+void Engine::StartFlow(int32_t channel, Message message) {
   ChannelState& state = channels_[static_cast<size_t>(channel)];
   state.flowing = true;
-  state.message_bytes = bytes;
+  state.message = message;
   state.message_start = now_;
-  state.left = static_cast<double>(bytes);
+  state.left = static_cast<double>(message.bytes);
   state.since = now_;
   ++state.version;
-  if (bytes == 0) {  // a signature alone
+  if (message.bytes == 0) {  // a signature alone
     Push(now_, EventKind::kFlowEnd, channel, state.version);
     return;
   }
@@ -220,7 +235,7 @@ void Engine::StartFlow(int32_t channel, int64_t bytes) {
     return;
   }
   state.rate = 0;
-  state.flow = rates_.Add(paths_[static_cast<size_t>(channel)].links);
+  state.flow = rates_.Add(paths_.paths[static_cast<size_t>(message.path)].links);
   if (channel_of_flow_.size() <= static_cast<size_t>(state.flow)) {
     channel_of_flow_.resize(static_cast<size_t>(state.flow) + 1, -1);
   }
@@ -231,12 +246,16 @@ void Engine::StartFlow(int32_t channel, int64_t bytes) {
 void Engine::EndFlow(int32_t channel) {
   ChannelState& state = channels_[static_cast<size_t>(channel)];
   if (shape_.record) {
-    message_intervals_.push_back({ChannelId(channel), state.message_bytes, state.message_start, now_});
+    message_intervals_.push_back({ChannelId(channel), state.message.bytes, state.message_start, now_});
   }
-  Push(now_ + paths_[static_cast<size_t>(channel)].latency_us, EventKind::kArrive, channel);
+  // A short way does not overtake a long one: messages of a channel arrive in order.
+  const double latency_us = paths_.paths[static_cast<size_t>(state.message.path)].latency_us;
+  state.last_arrival = std::max(state.last_arrival, now_ + latency_us);
+  Push(state.last_arrival, EventKind::kArrive, channel);
   state.flowing = false;
-  const int64_t next = state.queue.empty() ? 0 : state.queue.front();
-  if (next == 0 && state.flow >= 0) {
+  const Message next = state.queue.empty() ? Message() : state.queue.front();
+  const bool keeps_flow = next.bytes > 0 && next.path == state.message.path;
+  if (!keeps_flow && state.flow >= 0) {
     rates_.Remove(state.flow);
     state.flow = -1;
     rates_stale_ = true;

@@ -13,13 +13,20 @@
 
 namespace mycel::sim {
 
-/// The links and the latency of each channel.
-struct ChannelPath {
+/// The links and the latency of one way from a channel's source to its target.
+struct Path {
   std::vector<int32_t> links;
   double latency_us = 0;
 };
+
+/// The ways of a plan's messages. Messages of one channel may take different ways: each op names its own.
+struct PathTable {
+  std::vector<Path> paths;
+  std::vector<int32_t> of_operand;  // by Plan::operands: the path of a channel output; -1: none
+  std::vector<int32_t> of_channel;  // the path of its first op; -1: no op sends. Freed slots are told along it
+};
 /// InvalidArgument when a channel has no route in the topology.
-StatusOr<std::vector<ChannelPath>> PathsOf(const Plan& plan, const Topology& topology);
+StatusOr<PathTable> PathsOf(const Plan& plan, const Topology& topology);
 
 /// Sizes of one run.
 struct RunShape {
@@ -39,7 +46,7 @@ struct RunShape {
 
 class Engine {
  public:
-  Engine(const Plan& plan, const Topology& topology, const std::vector<ChannelPath>& paths, const RunShape& shape);
+  Engine(const Plan& plan, const Topology& topology, const PathTable& paths, const RunShape& shape);
 
   /// Runs to the end; the time of the last event. InternalError on deadlock.
   StatusOr<double> Run();
@@ -68,6 +75,10 @@ class Engine {
     std::vector<int64_t> op_slices;  // slices of each op in this run
     std::vector<int64_t> finished;   // by op: slices done, for waits of other lanes
   };
+  struct Message {
+    int64_t bytes = 0;
+    int32_t path = -1;
+  };
   struct ChannelState {
     int32_t source_actor = -1;
     int32_t target_actor = -1;
@@ -75,14 +86,15 @@ class Engine {
     int64_t released = 0;  // slots the sender knows to be free again
     int64_t arrived = 0;
     int64_t claimed = 0;        // messages whose reading op has started
-    std::queue<int64_t> queue;  // bytes of messages behind the one under way
+    std::queue<Message> queue;  // behind the one under way
     bool flowing = false;
+    Message message;  // the one under way
+    double last_arrival = 0;
     MaxMin::Flow flow = -1;
     double left = 0;  // bytes, as of `since`
     double rate = 0;  // bytes per us
     double since = 0;
     int64_t version = 0;
-    int64_t message_bytes = 0;
     double message_start = 0;
   };
 
@@ -96,8 +108,8 @@ class Engine {
   void StartOp(int32_t id);
   void EndOp(int32_t id);
   void WakeRank(int32_t rank);
-  void Enqueue(int32_t channel, int64_t bytes);
-  void StartFlow(int32_t channel, int64_t bytes);
+  void Enqueue(int32_t channel, Message message);
+  void StartFlow(int32_t channel, Message message);
   void EndFlow(int32_t channel);
   void UpdateRates();
   void Push(double time, EventKind kind, int32_t id, int64_t version = 0);
@@ -105,7 +117,7 @@ class Engine {
   std::string Deadlock() const;
 
   const Plan& plan_;
-  const std::vector<ChannelPath>& paths_;
+  const PathTable& paths_;
   const RunShape& shape_;
   MaxMin rates_;
   double now_ = 0;

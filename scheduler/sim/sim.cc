@@ -57,14 +57,13 @@ Shape MeasureShape(const Plan& plan, const RunShape& run) {
 }
 
 /// Bytes over each link for the whole collective.
-std::vector<double> LinkBytes(const Plan& plan, const Topology& topology, const std::vector<ChannelPath>& paths,
-                              const RunShape& run) {
+std::vector<double> LinkBytes(const Plan& plan, const Topology& topology, const PathTable& paths, const RunShape& run) {
   std::vector<double> bytes(topology.links().size());
   ForEachOp(plan, [&](size_t, const Op& op) {
     for (int32_t i = 0; i < op.outputs; ++i) {
-      const Operand& output = plan.OutputsOf(op)[i];
-      if (output.kind != Operand::Kind::kChannel) continue;
-      for (const int32_t link : paths[static_cast<size_t>(output.index)].links) {
+      const int32_t path = paths.of_operand[static_cast<size_t>(op.operands + op.inputs + i)];
+      if (path < 0) continue;
+      for (const int32_t link : paths.paths[static_cast<size_t>(path)].links) {
         bytes[static_cast<size_t>(link)] += static_cast<double>(run.ChunkBytes(plan, op.chunk));
       }
     }
@@ -81,8 +80,8 @@ double SizeOf(const Plan& plan, int64_t bytes) {
 }
 
 /// Runs the plan, shortened where it must be; fills time and intervals.
-Status RunAll(const Plan& plan, const Topology& topology, const std::vector<ChannelPath>& paths,
-              const SimOptions& options, RunShape run, SimResult* result) {
+Status RunAll(const Plan& plan, const Topology& topology, const PathTable& paths, const SimOptions& options,
+              RunShape run, SimResult* result) {
   run.slicing = SlicingsOf(plan, run, plan.slice_bytes);
   Shape shape = MeasureShape(plan, run);
   const int64_t affordable = std::max<int64_t>(8, options.messages_max / std::max<int64_t>(1, shape.messages));
@@ -127,7 +126,7 @@ StatusOr<SimResult> Simulate(const Plan& plan, const Topology& topology, const S
   if (options.bytes < 0 || options.slices_max < 2) {
     return InvalidArgument("simulation: bytes must not be negative and slices_max at least 2");
   }
-  MYCEL_ASSIGN_OR_RETURN(const std::vector<sim::ChannelPath> paths, sim::PathsOf(plan, topology));
+  MYCEL_ASSIGN_OR_RETURN(const sim::PathTable paths, sim::PathsOf(plan, topology));
   sim::RunShape run;
   run.block_bytes = plan.block_units;
   if (run.block_bytes.empty()) run.block_bytes = {BlockBytes(plan.collective, plan.rank_count, options.bytes)};

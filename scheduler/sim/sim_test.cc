@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "core/base/rng.h"
@@ -83,6 +84,47 @@ TEST(Sim, FlowsShareLinksMaxMin) {
   EXPECT_DOUBLE_EQ(result.messages[0].end_us, 0.5 + 1);
   EXPECT_DOUBLE_EQ(result.messages[1].end_us, 0.5 + 4);
   EXPECT_DOUBLE_EQ(result.time_us, 0.5 + 4 + 2 + 0.5);
+}
+
+// Two halves of a message take turns in one channel but go different ways: each link carries what its ops say, and the
+// second half leaves when the first has left.
+TEST(Sim, MessagesOfAChannelTakeTheirOwnWays) {
+  TopologyBuilder builder("two ways");
+  const NodeId a = builder.AddRank("a", Rank(0));
+  const NodeId b = builder.AddRank("b", Rank(1));
+  const NodeId fast = builder.AddSwitch("fast");
+  const NodeId slow = builder.AddSwitch("slow");
+  for (const auto& [node, bandwidth, latency] : {std::tuple(fast, 10, 1.0), std::tuple(slow, 1, 0.25)}) {
+    builder.AddDuplex(a, node, Rational(bandwidth), latency);
+    builder.AddDuplex(node, b, Rational(bandwidth), latency);
+  }
+  const StatusOr<Topology> topology = std::move(builder).Build();
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  Schedule schedule;
+  schedule.collective = Collective::kBroadcast;
+  schedule.rank_count = 2;
+  schedule.root = Rank(0);
+  schedule.units_per_block = 2;
+  schedule.routes = {{a, slow, b}, {a, fast, b}};
+  for (int32_t half = 0; half < 2; ++half) {
+    Tree tree;
+    tree.chunk = {0, half, half + 1};
+    tree.root = Rank(0);
+    tree.down = {{Rank(0), Rank(1), half}};
+    schedule.trees.push_back(tree);
+  }
+  const StatusOr<Plan> plan = Lower(schedule, *topology);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->channels.size(), 1u);
+  SimOptions options = Bytes(2000);
+  options.record = true;
+  const SimResult result = Simulated(*plan, *topology, options);
+  EXPECT_EQ(result.link_bytes[topology->FindLink(a, slow).index()], 1000);
+  EXPECT_EQ(result.link_bytes[topology->FindLink(a, fast).index()], 1000);
+  ASSERT_EQ(result.messages.size(), 2u);
+  EXPECT_DOUBLE_EQ(result.messages[0].end_us - result.messages[0].start_us, 1);    // 1000 bytes at 1 GB/s
+  EXPECT_DOUBLE_EQ(result.messages[1].end_us - result.messages[1].start_us, 0.1);  // and at 10 GB/s
+  EXPECT_DOUBLE_EQ(result.messages[1].start_us, result.messages[0].end_us);
 }
 
 // With one slot each slice waits for the word that the one before was read: 0.5 + 0.1 + 2 + 0.5 + 2 back.

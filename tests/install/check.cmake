@@ -1,4 +1,5 @@
-# cmake -DBUILD=<build tree> -DOUTSIDE=<outside/> -DWORK=<scratch> -DVERSION=0.1.0 -DCC=cc -DCXX=c++ -P check.cmake
+# cmake -DBUILD=<build tree> -DOUTSIDE=<outside/> -DREADME=README.md -DWORK=<scratch> -DVERSION=0.1.0 -DCC=cc \
+#   -DCXX=c++ -P check.cmake
 # Installs into a prefix, moves the prefix (nothing may remember where it was), then builds and runs a stranger's C and
 # C++ programs against it, once by find_package(mycel) and once by pkg-config.
 cmake_minimum_required(VERSION 3.25)
@@ -55,6 +56,16 @@ run(${CC} -std=c99 -Wall -Wextra -Wpedantic -Werror -o ${WORK}/by_pc_c ${OUTSIDE
 run_program(${WORK}/by_pc_c)
 run(${CXX} -std=c++11 -Wall -Wextra -Wpedantic -Werror -o ${WORK}/by_pc_cc ${WORK}/outside/program.cc ${flags})
 run_program(${WORK}/by_pc_cc)
+
+# The README's program compiles as it stands and prints what it says.
+file(READ ${README} readme)
+string(REGEX MATCH "```c\n([^`]*)```" _ "${readme}")
+file(WRITE ${WORK}/readme.c "${CMAKE_MATCH_1}")
+run(${CC} -std=c99 -Wall -Wextra -Wpedantic -Werror -o ${WORK}/readme ${WORK}/readme.c ${flags})
+run(${WORK}/readme)
+if(NOT output MATCHES "^11 44")
+  message(FATAL_ERROR "the README's program printed: ${output}")
+endif()
 
 # The programs find the library beside them, without help.
 unset(ENV{LD_LIBRARY_PATH})
