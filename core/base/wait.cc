@@ -22,6 +22,9 @@ namespace {
 // Clock reads cost about as much as a cache miss: look at the clock only every so many spins.
 constexpr uint64_t kSpinsPerClockRead = 32;
 constexpr int64_t kSleepNs = 1'000'000;
+// sched_yield does nothing for ranks in different scheduling groups (one session each, as MPICH's launcher makes them):
+// yield for about two switches, then sleep for real.
+constexpr int32_t kOversubscribedYieldUs = 50;
 
 void SpinPause() {
 #if defined(__x86_64__)
@@ -43,18 +46,31 @@ void Ring(Bell& bell) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&bell.rings), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+void Waiter::Disarm() {
+  // relaxed: a hint for peers.
+  if (armed_ && bell_ != nullptr) bell_->sleepers.store(0, std::memory_order_relaxed);
+  armed_ = false;
+}
+
 void Waiter::Sleep() {
+  if (!armed_) {
+    armed_ = true;
+    if (bell_ == nullptr) return;
+    // relaxed: a ring after this changes the word, and the futex call returns at once.
+    rings_seen_ = bell_->rings.load(std::memory_order_relaxed);
+    // seq_cst: our next poll comes after this store; a peer that published before it is seen by that poll, one that
+    // publishes later sees the sleeper, but for the few ns that its own store takes to leave its core.
+    bell_->sleepers.exchange(1, std::memory_order_seq_cst);
+    return;
+  }
   ++sleeps_;
   if (bell_ == nullptr) {
     const timespec pause{0, kSleepNs / 10};
     nanosleep(&pause, nullptr);
-    return;
+  } else {
+    FutexWait(bell_->rings, rings_seen_, kSleepNs);
   }
-  // relaxed: hints for peers; a ring that comes between these two lines changes `rings` and the futex call returns.
-  const uint32_t rings = bell_->rings.load(std::memory_order_relaxed);
-  bell_->sleepers.store(1, std::memory_order_relaxed);
-  FutexWait(bell_->rings, rings, kSleepNs);
-  bell_->sleepers.store(0, std::memory_order_relaxed);
+  Disarm();
 }
 
 uint64_t Waiter::WaitedNs() const { return pauses_ == 0 ? 0 : static_cast<uint64_t>(NowNs()) - start_ns_; }
@@ -84,7 +100,8 @@ bool Waiter::Pause() {
     case WaitMode::kAuto:
       if (!policy_.oversubscribed && waited_us < static_cast<uint64_t>(policy_.spin_us)) {
         SpinPause();
-      } else if (waited_us < static_cast<uint64_t>(policy_.yield_us)) {
+      } else if (waited_us <
+                 static_cast<uint64_t>(policy_.oversubscribed ? kOversubscribedYieldUs : policy_.yield_us)) {
         sched_yield();
       } else {
         Sleep();

@@ -25,7 +25,7 @@ struct WaitPolicy {
   WaitMode mode = WaitMode::kAuto;
   bool oversubscribed = false;  // more ranks than cores: kAuto starts by yielding
   int32_t spin_us = 20;         // kAuto: how long to spin before yielding
-  int32_t yield_us = 2000;      // kAuto: how long to yield before sleeping
+  int32_t yield_us = 2000;      // kAuto: how long to yield before sleeping; far less where oversubscribed
 };
 
 /// Pauses between polls, longer the longer nothing happens. One per blocked operation; not thread-safe.
@@ -33,8 +33,15 @@ class Waiter {
  public:
   Waiter(const WaitPolicy& policy, Bell* bell) : policy_(policy), bell_(bell) {}
 
+  ~Waiter() { Disarm(); }
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+
   /// Something happened: start over with short pauses.
-  void Reset() { pauses_ = 0; }
+  void Reset() {
+    pauses_ = 0;
+    if (armed_) Disarm();
+  }
   /// Pauses once. Returns true about every `kSlowPeriodNs`: time for the caller's slow checks.
   bool Pause();
   /// Polls that a device may do by itself before it returns to us.
@@ -47,7 +54,9 @@ class Waiter {
   static constexpr uint64_t kSlowPeriodNs = 1'000'000;
 
  private:
+  /// First call: tells the peers that we are about to sleep; the caller polls once more. Second call: sleeps.
   void Sleep();
+  void Disarm();
 
   const WaitPolicy& policy_;
   Bell* bell_;
@@ -55,6 +64,8 @@ class Waiter {
   uint64_t start_ns_ = 0;
   uint64_t last_slow_ns_ = 0;
   uint64_t sleeps_ = 0;
+  uint32_t rings_seen_ = 0;
+  bool armed_ = false;  // the bell says that we sleep
 };
 
 /// Cores this process may run on: the affinity mask, cut by the cgroup's CPU quota.
