@@ -21,18 +21,19 @@ std::string Values(const A& a, const B& b) {
 
 }  // namespace mycel
 
-#define MYCEL_CHECK(cond)                                                       \
-  do {                                                                          \
-    if (!(cond)) [[unlikely]]                                                   \
-      ::mycel::CheckFailed(__FILE__, __LINE__, #cond, std::string());           \
+#define MYCEL_CHECK(cond)                                             \
+  do {                                                                \
+    if (!(cond)) [[unlikely]]                                         \
+      ::mycel::CheckFailed(__FILE__, __LINE__, #cond, std::string()); \
   } while (false)
 
-#define MYCEL_CHECK_OP_(a, op, b)                                                                                    \
-  do {                                                                                                               \
-    const auto& mycel_a_ = (a);                                                                                      \
-    const auto& mycel_b_ = (b);                                                                                      \
-    if (!(mycel_a_ op mycel_b_)) [[unlikely]]                                                                        \
-      ::mycel::CheckFailed(__FILE__, __LINE__, #a " " #op " " #b, ::mycel::check_internal::Values(mycel_a_, mycel_b_)); \
+#define MYCEL_CHECK_OP_(a, op, b)                                                \
+  do {                                                                           \
+    const auto& mycel_a_ = (a);                                                  \
+    const auto& mycel_b_ = (b);                                                  \
+    if (!(mycel_a_ op mycel_b_)) [[unlikely]]                                    \
+      ::mycel::CheckFailed(__FILE__, __LINE__, #a " " #op " " #b,                \
+                           ::mycel::check_internal::Values(mycel_a_, mycel_b_)); \
   } while (false)
 
 #define MYCEL_CHECK_EQ(a, b) MYCEL_CHECK_OP_(a, ==, b)

@@ -58,10 +58,10 @@ class Ids {
   int64_t count_;
 };
 
-using Rank = Id<struct RankTag>;        // member of a communicator or of a topology, 0..n-1
-using NodeId = Id<struct NodeTag>;      // rank or switch of a topology
+using Rank = Id<struct RankTag>;          // member of a communicator or of a topology, 0..n-1
+using NodeId = Id<struct NodeTag>;        // rank or switch of a topology
 using ChannelId = Id<struct ChannelTag>;  // directed slot ring of a plan
-using LaneId = Id<struct LaneTag>;      // share of a rank's work (what NCCL calls a channel)
+using LaneId = Id<struct LaneTag>;        // share of a rank's work (what NCCL calls a channel)
 
 }  // namespace mycel
 

@@ -46,10 +46,10 @@ inline std::string StatusMessage(const Status& status) {
 #define MYCEL_CONCAT_(a, b) MYCEL_CONCAT_INNER_(a, b)
 
 /// Returns the status of `expr` from the enclosing function unless it is OK.
-#define MYCEL_RETURN_IF_ERROR(expr)                   \
-  do {                                                \
-    ::mycel::Status mycel_status_ = (expr);           \
-    if (!mycel_status_.ok()) return mycel_status_;    \
+#define MYCEL_RETURN_IF_ERROR(expr)                \
+  do {                                             \
+    ::mycel::Status mycel_status_ = (expr);        \
+    if (!mycel_status_.ok()) return mycel_status_; \
   } while (false)
 
 /// `MYCEL_ASSIGN_OR_RETURN(auto x, F())`: x = value of F(), or return its status.

@@ -14,18 +14,18 @@ enum class Phase : uint32_t { kIdle = 0, kInit = 1, kRunning = 2, kFinalized = 3
 /// Facts of the operation a rank is in. Relaxed stores by the owner; a reader may see a mix of two operations, which is
 /// harmless in an error text.
 struct alignas(128) RankBoard {
-  std::atomic<uint64_t> operation;      // sequence number of the communicator's calls, from 1; writer: owner
-  std::atomic<uint32_t> phase;          // Phase; writer: owner
-  std::atomic<uint32_t> signature;      // of the current operation
-  std::atomic<uint32_t> collective;     // Collective, or kBoardSendRecv
+  std::atomic<uint64_t> operation;   // sequence number of the communicator's calls, from 1; writer: owner
+  std::atomic<uint32_t> phase;       // Phase; writer: owner
+  std::atomic<uint32_t> signature;   // of the current operation
+  std::atomic<uint32_t> collective;  // Collective, or kBoardSendRecv
   std::atomic<uint32_t> type;
   std::atomic<uint32_t> op;
   std::atomic<int32_t> root;
   std::atomic<uint64_t> count;
-  std::atomic<uint64_t> since_ns;       // CLOCK_MONOTONIC at the start of the operation
+  std::atomic<uint64_t> since_ns;  // CLOCK_MONOTONIC at the start of the operation
   std::atomic<int32_t> pid;
-  std::atomic<uint32_t> error;          // 0, or 1 + StatusCode of the owner's sticky error (set once)
-  char error_text[384];                 // valid when error != 0; zero terminated
+  std::atomic<uint32_t> error;  // 0, or 1 + StatusCode of the owner's sticky error (set once)
+  char error_text[384];         // valid when error != 0; zero terminated
   alignas(128) Bell bell;
 };
 static_assert(sizeof(RankBoard) == 640);

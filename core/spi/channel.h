@@ -47,13 +47,13 @@ struct ChannelEnd {
   SlotHeader* headers = nullptr;
   std::byte* payload = nullptr;
   ReleaseWord* release = nullptr;
-  Bell* peer_bell = nullptr;   // rung after publish (source side) or release (target side); may be null
-  uint64_t payload_bytes = 0;  // capacity: slot_count * slice_bytes must fit
-  uint64_t step = 0;           // next step this side publishes (source) or consumes (target)
-  uint64_t released_seen = 0;  // source side: last value read from release->released
-  uint64_t geometry = 0;       // source side: slot_count and slice_bytes of the last operation
-  bool drain = false;          // source side: the geometry changed; wait until the ring is empty
-  int32_t peer = -1;           // rank
+  Bell* peer_bell = nullptr;        // rung after publish (source side) or release (target side); may be null
+  uint64_t payload_bytes = 0;       // capacity: slot_count * slice_bytes must fit
+  uint64_t step = 0;                // next step this side publishes (source) or consumes (target)
+  uint64_t released_seen = 0;       // source side: last value read from release->released
+  uint64_t geometry = 0;            // source side: slot_count and slice_bytes of the last operation
+  bool drain = false;               // source side: the geometry changed; wait until the ring is empty
+  int32_t peer = -1;                // rank
   bool same_address_space = false;  // kDirect may dereference the peer's pointers
   bool direct_read = false;         // kDirect may use Transport::DirectRead
 };

@@ -33,9 +33,9 @@ constexpr size_t PayloadBytesFor(int32_t rank_count) {
 struct TransportOptions {
   Rank rank;
   int32_t rank_count = 0;
-  int32_t channels_per_pair = 2;        // channel indices 0..channels_per_pair-1 between every ordered pair
-  size_t payload_bytes = 512 * 1024;    // of each channel's ring
-  uint64_t communicator = 0;            // random id shared by all ranks of the communicator
+  int32_t channels_per_pair = 2;      // channel indices 0..channels_per_pair-1 between every ordered pair
+  size_t payload_bytes = 512 * 1024;  // of each channel's ring
+  uint64_t communicator = 0;          // random id shared by all ranks of the communicator
 };
 
 class Transport {
