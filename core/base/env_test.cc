@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,6 +13,22 @@ namespace mycel {
 namespace {
 
 using testing::HasSubstr;
+
+/// Removes every MYCEL_ variable that the caller of the tests happens to have set.
+void ClearEnvironment() {
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (text.starts_with("MYCEL_")) names.emplace_back(text.substr(0, text.find('=')));
+  }
+  for (const std::string& name : names) unsetenv(name.c_str());
+}
+
+class EnvironmentCleaner : public testing::Environment {
+ public:
+  void SetUp() override { ClearEnvironment(); }
+};
+[[maybe_unused]] testing::Environment* const cleaner = testing::AddGlobalTestEnvironment(new EnvironmentCleaner);
 
 /// Sets a variable for one test.
 class ScopedEnv {
@@ -32,7 +49,6 @@ TEST(EnvTable, EveryRowIsCompleteAndItsDefaultIsAllowed) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name << " stands twice";
     EXPECT_FALSE(row.text.empty()) << row.name;
     EXPECT_EQ(row.kind == EnvKind::kChoice, !row.choices.empty()) << row.name;
-    unsetenv(std::string(row.name).c_str());
   }
   for (const EnvSetting& setting : DescribeEnv()) {
     EXPECT_TRUE(setting.status.ok()) << setting.status;
