@@ -163,7 +163,7 @@ Status Process::RunThread(World& world, const Demand& demand, int thread, Totals
     report_.Columns();
   }
   Sweep sweep(context);
-  const Status status = sweep.Run();
+  Status status = sweep.Run();
   *totals = context.totals;
   return status;
 }

@@ -33,7 +33,7 @@ Status Team::AllGather(int thread, const void* mine, size_t bytes, void* everyon
     status_ = job_.AllGather(ours_.data(), ours_.size(), everyone_.data());
   }
   MYCEL_RETURN_IF_ERROR(Barrier());
-  const Status status = status_;
+  Status status = status_;
   if (status.ok()) std::memcpy(everyone, everyone_.data(), everyone_.size());
   // Thread 0 may start the next one only when all have read this one.
   MYCEL_RETURN_IF_ERROR(Barrier());

@@ -56,12 +56,12 @@ Status WriteFile(const std::string& path, const std::string& text) {
   file << text;
   file.close();
   if (file.fail()) {
-    const Status status = refuse();
+    Status status = refuse();
     if (replace) std::remove(draft.c_str());
     return status;
   }
   if (replace && std::rename(draft.c_str(), path.c_str()) != 0) {
-    const Status status = refuse();
+    Status status = refuse();
     std::remove(draft.c_str());
     return status;
   }

@@ -9,7 +9,7 @@
 
 namespace mycel::cli {
 
-Progress::Progress(std::string what) : what_(Printable(what)) {
+Progress::Progress(const std::string& what) : what_(Printable(what)) {
   if (isatty(STDERR_FILENO) == 1) ticker_ = std::thread([this] { Tick(); });
 }
 

@@ -197,9 +197,7 @@ Status Communicator::Advance(bool* idle) {
     case StepEvent::kMismatch:
       return Fail(Mismatch());
     case StepEvent::kFailed:
-      return Fail(RemoteError(Where() + ": reading the memory of rank " +
-                              std::to_string(PeerOf(current_.launch.fault_channel).value()) +
-                              " failed; has it left? MYCEL_DIRECT=off avoids direct reads"));
+      return Fail(DirectReadFailure());
   }
   return InternalError("unreachable step event");
 }

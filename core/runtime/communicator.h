@@ -122,6 +122,7 @@ class Communicator {
   Status Finish();
   Status Wait();
   Status Mismatch();
+  Status DirectReadFailure();
   Status PeerStatus(Rank peer, bool blocked_on);
   Status Fail(Status status);
   Rank PeerOf(int32_t channel) const;  // of the current launch

@@ -48,6 +48,16 @@ Status Communicator::Mismatch() {
   return InvalidUsage(text + "; every rank must make the same calls with the same arguments in the same order");
 }
 
+/// Memory that cannot be read any more mostly belongs to a rank that failed or died: say that first.
+Status Communicator::DirectReadFailure() {
+  const Rank peer = PeerOf(current_.launch.fault_channel);
+  MYCEL_RETURN_IF_ERROR(PeerStatus(peer, true));
+  const Status alive = parts_.transport->CheckAlive(peer);
+  if (!alive.ok()) return MakeStatus(alive.code(), Where() + ": " + StatusMessage(alive));
+  return RemoteError(Where() + ": reading the memory of rank " + std::to_string(peer.value()) +
+                     " failed; MYCEL_DIRECT=off avoids direct reads");
+}
+
 Status Communicator::PeerStatus(Rank peer, bool blocked_on) {
   const RankBoard* board = boards_[peer.index()];
   if (board == nullptr) return OkStatus();

@@ -95,7 +95,7 @@ Status RunPass(size_t index, const Topology& topology, const LowerOptions& optio
   MYCEL_RETURN_IF_ERROR(pass.run(options, draft));
   if (timed) options.times->push_back({pass.info.name, options.clock_us() - start});
   if (!options.verify_each) return OkStatus();
-  const Status verified = VerifyDraft(*draft, index + 1, topology, options);
+  Status verified = VerifyDraft(*draft, index + 1, topology, options);
   if (verified.ok()) return verified;
   return InternalError("after pass '" + std::string(pass.info.name) + "': " + StatusMessage(verified));
 }

@@ -110,7 +110,7 @@ Status ShmTransport::Connect(const std::vector<std::string>& addresses, SteadyTi
     return OkStatus();
   }
   // A rank that cannot watch the others still meets them, to tell them so.
-  const Status watched = Watch();
+  Status watched = Watch();
   if (watched.code() == StatusCode::kUnavailable) return watched;
   if (shm_options_.direct != DirectMode::kOff) AllowMemoryReads();
   Status status = Map(deadline);
