@@ -71,16 +71,18 @@ void OnSystemCall(int, siginfo_t* info, void*) {
 
 /// From now on every system call of this thread but exit raises SIGSYS (and fails). Cannot be undone. poll is let
 /// through uncounted: it asks whether a peer lives, once in many milliseconds of waiting for it, never per message.
-bool TrapSystemCalls() {
+/// process_vm_readv is the copy itself where direct reads are on; let through then.
+bool TrapSystemCalls(bool direct_reads) {
   struct sigaction action = {};
   action.sa_sigaction = &OnSystemCall;
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
   if (sigaction(SIGSYS, &action, nullptr) != 0) return false;
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 3, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 2, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_poll, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_poll, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(direct_reads ? SYS_process_vm_readv : SYS_poll), 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -107,19 +109,23 @@ bool RunAll(mycelComm_t comm, std::vector<float>& send, std::vector<float>& recv
   return ok;
 }
 
-TEST(SteadyState, AllocatesNothingLocksNothingAndMakesNoSystemCall) {
+class SteadyState : public ::testing::TestWithParam<bool> {};
+
+TEST_P(SteadyState, AllocatesNothingLocksNothingAndMakesNoSystemCall) {
+  const bool direct_reads = GetParam();
+  setenv("MYCEL_DIRECT", direct_reads ? "auto" : "off", 1);
   setenv("MYCEL_WAIT", "spin", 1);  // with fewer free cores than ranks any other mode yields, which is a system call
   setenv("MYCEL_TIMEOUT", "60", 1);
   auto* shared = static_cast<Counts*>(
       mmap(nullptr, 2 * sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(shared, MAP_FAILED);
-  const auto outcomes = RunRanks(2, [shared](mycelComm_t comm, int rank) {
+  const auto outcomes = RunRanks(2, [shared, direct_reads](mycelComm_t comm, int rank) {
     const std::vector<size_t> sizes = {2, 256, 4096, 65536, 1 << 20};
     std::vector<float> send(1 << 20, 1.0F);
     std::vector<float> recv(1 << 20);
     bool right = true;
     for (size_t count : sizes) right &= RunAll(comm, send, recv, count);  // plans, bounds and maps everything
-    if (!TrapSystemCalls()) return 1;
+    if (!TrapSystemCalls(direct_reads)) return 1;
     g_counting = true;
     for (int i = 0; i < 20; ++i) {
       for (size_t count : sizes) right &= RunAll(comm, send, recv, count);
@@ -139,7 +145,9 @@ TEST(SteadyState, AllocatesNothingLocksNothingAndMakesNoSystemCall) {
   munmap(shared, 2 * sizeof(Counts));
 }
 
-TEST(SteadyState, TheCountersCount) {
+INSTANTIATE_TEST_SUITE_P(DirectReads, SteadyState, ::testing::Bool());
+
+TEST(SteadyStateCounters, Count) {
   g_counting = true;
   const uint64_t allocations = g_allocations;
   const uint64_t locks = g_locks;
@@ -151,7 +159,7 @@ TEST(SteadyState, TheCountersCount) {
   EXPECT_EQ(g_allocations, allocations + 1);
   EXPECT_EQ(g_locks, locks + 1);
   const auto outcomes = RunRanks(1, [](mycelComm_t, int) {
-    if (!TrapSystemCalls()) return 1;
+    if (!TrapSystemCalls(false)) return 1;
     g_counting = true;
     getppid();
     _exit(g_system_calls == 1 && g_last_system_call == SYS_getppid ? 0 : 2);
