@@ -126,6 +126,7 @@ TEST_P(SteadyState, AllocatesNothingLocksNothingAndMakesNoSystemCall) {
     bool right = true;
     for (size_t count : sizes) right &= RunAll(comm, send, recv, count);  // plans, bounds and maps everything
     if (!TrapSystemCalls(direct_reads)) return 1;
+    g_allocations = g_locks = g_system_calls = 0;
     g_counting = true;
     for (int i = 0; i < 20; ++i) {
       for (size_t count : sizes) right &= RunAll(comm, send, recv, count);
@@ -160,6 +161,7 @@ TEST(SteadyStateCounters, Count) {
   EXPECT_EQ(g_locks, locks + 1);
   const auto outcomes = RunRanks(1, [](mycelComm_t, int) {
     if (!TrapSystemCalls(false)) return 1;
+    g_system_calls = 0;
     g_counting = true;
     getppid();
     _exit(g_system_calls == 1 && g_last_system_call == SYS_getppid ? 0 : 2);
