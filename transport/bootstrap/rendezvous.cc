@@ -267,27 +267,38 @@ StatusOr<Fd> ListenOn(uint16_t* port) {
 
 }  // namespace
 
-Rendezvous::Rendezvous(Fd listener, Fd stop, uint64_t cookie, uint16_t port)
-    : cookie_(cookie), port_(port), owner_pid_(getpid()), listener_(std::move(listener)), stop_(std::move(stop)) {}
+Rendezvous::Rendezvous(Fd listener, Fd stop, uint64_t cookie, uint16_t port, bool reusable)
+    : cookie_(cookie),
+      port_(port),
+      owner_pid_(getpid()),
+      listener_(std::move(listener)),
+      stop_(std::move(stop)),
+      reusable_(reusable) {}
 
 StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Start(uint64_t cookie, uint16_t port, bool reusable) {
   MYCEL_ASSIGN_OR_RETURN(Fd listener, ListenOn(&port));
   Fd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid()) return DescriptorError("cannot start listening for the ranks", errno);
-  std::unique_ptr<Rendezvous> made(new Rendezvous(std::move(listener), std::move(stop), cookie, port));
+  std::unique_ptr<Rendezvous> made(new Rendezvous(std::move(listener), std::move(stop), cookie, port, reusable));
   // The program's signal handlers run in its own threads only.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  made->thread_ = std::make_unique<std::thread>([rendezvous = made.get(), reusable] { rendezvous->Main(reusable); });
+  const auto main = [](void* rendezvous) -> void* {
+    static_cast<Rendezvous*>(rendezvous)->Main();
+    return nullptr;
+  };
+  const int error = pthread_create(&made->thread_, nullptr, main, made.get());
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return DescriptorError("cannot start the thread that the ranks meet at", error);
+  made->started_ = true;
   return made;
 }
 
-void Rendezvous::Main(bool reusable) {
+void Rendezvous::Main() {
   pthread_setname_np(pthread_self(), "mycel-meet");
-  Server(listener_, stop_, cookie_, reusable).Run();
+  Server(listener_, stop_, cookie_, reusable_).Run();
   listener_.Close();
   const std::lock_guard<std::mutex> lock(mutex_);
   stop_.Close();
@@ -295,17 +306,14 @@ void Rendezvous::Main(bool reusable) {
 }
 
 Rendezvous::~Rendezvous() {
-  if (ForeignProcess()) {
-    // A child of fork has a copy of this object but no such thread: only the copies of the descriptors are its own.
-    thread_.release();  // NOLINT(bugprone-unused-return-value): there is nothing to join
-    return;
-  }
+  // A child of fork has a copy of this object but no such thread: only the copies of the descriptors are its own.
+  if (!started_ || ForeignProcess()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const uint64_t one = 1;
     if (stop_.valid() && write(stop_.get(), &one, sizeof(one)) < 0) MYCEL_CHECK_EQ(errno, EAGAIN);
   }
-  thread_->join();
+  pthread_join(thread_, nullptr);
 }
 
 bool Rendezvous::ForeignProcess() const { return getpid() != owner_pid_; }

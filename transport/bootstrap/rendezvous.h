@@ -21,7 +21,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "transport/bootstrap/frames.h"
@@ -50,8 +49,8 @@ class Rendezvous {
   bool ForeignProcess() const;
 
  private:
-  Rendezvous(Fd listener, Fd stop, uint64_t cookie, uint16_t port);
-  void Main(bool reusable);
+  Rendezvous(Fd listener, Fd stop, uint64_t cookie, uint16_t port, bool reusable);
+  void Main();
 
   const uint64_t cookie_;
   const uint16_t port_;
@@ -60,7 +59,10 @@ class Rendezvous {
   std::mutex mutex_;
   Fd stop_;  // eventfd: written to make the thread end
   bool finished_ = false;
-  std::unique_ptr<std::thread> thread_;
+  // Not a std::thread: in a child of fork nothing may be joined, detached or freed.
+  pthread_t thread_{};
+  bool started_ = false;
+  const bool reusable_;
 };
 
 /// All rendezvous of a process: the owner that outlives them. Any thread.
