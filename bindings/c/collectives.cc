@@ -86,6 +86,13 @@ Status CheckBuffers(const CollectiveCall& call, const Communicator& communicator
       " bytes on rank " + std::to_string(rank) + ")");
 }
 
+/// A message's bytes must fit any arithmetic on them.
+Status CheckCount(uint64_t count, mycelDataType_t type, const char* function) {
+  if (count <= (uint64_t{1} << 62) / SizeOf(static_cast<DataType>(type))) return OkStatus();
+  return InvalidArgument(std::string(function) + ": count " + std::to_string(count) +
+                         " times the type's size is beyond 2^62 bytes");
+}
+
 struct Arguments {
   Collective collective;
   const void* send;
@@ -128,6 +135,7 @@ mycelResult_t AcceptPoint(const PointCall& call, mycelDataType_t type, mycelComm
   if (status.ok() && call.count > 0 && call.buffer == nullptr) {
     status = InvalidArgument(std::string(function) + ": the buffer is NULL");
   }
+  if (status.ok()) status = CheckCount(call.count, type, function);
   if (!status.ok()) return Refuse(status);
   PointCall typed = call;
   typed.type = static_cast<DataType>(type);
@@ -249,6 +257,9 @@ mycelResult_t mycelAllToAllv(const void* sendbuff, const size_t* sendcounts, con
     if ((sendcounts[target] > 0 && sendbuff == nullptr) || (recvcounts[source] > 0 && recvbuff == nullptr)) {
       return mycel::Refuse(mycel::InvalidArgument("mycelAllToAllv: a buffer with elements in it is NULL"));
     }
+    status = mycel::CheckCount(sendcounts[target], datatype, kFunction);
+    if (status.ok()) status = mycel::CheckCount(recvcounts[source], datatype, kFunction);
+    if (!status.ok()) return mycel::Refuse(status);
     mycel::PointCall out;
     out.sends = true;
     out.type = type;

@@ -1,6 +1,7 @@
 #include "bindings/c/compose.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -137,6 +138,10 @@ PlanSource MakePlanSource(const Settings& settings, std::shared_ptr<const Topolo
   return [planner = settings.planner, topology = std::move(topology), from_file = std::move(from_file),
           cost](const PlanRequest& wanted) -> StatusOr<Plan> {
     if (from_file != nullptr && from_file->collective == wanted.collective && from_file->root == wanted.root) {
+      if (from_file->protocol == Protocol::kDirect && !cost.allow_direct) {
+        return InvalidArgument(
+            "the plan of MYCEL_PLAN_FILE reads peers' memory directly, which is off or impossible here");
+      }
       return *from_file;
     }
     PlanRequest request = wanted;
@@ -198,6 +203,7 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   parts.device = &HostDevice();
   parts.wait = settings.wait;
   const int cores = AvailableCores();
+  int cores_for_plans = cores;
   parts.wait.oversubscribed = n > cores;
   parts.timeout_ns = settings.timeout_ns;
   parts.cache_bytes = kCacheBytes;
@@ -207,14 +213,19 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   wanted.channels_per_pair = parts.channels_per_pair;
   wanted.payload_bytes = settings.payload_bytes != 0 ? settings.payload_bytes : PayloadBytesFor(n);
   if (n > 1) {
-    const std::string token = std::to_string(reinterpret_cast<uintptr_t>(&parts)) + std::to_string(NowNs());
+    const std::string token =
+        std::to_string(cores) + ":" + std::to_string(reinterpret_cast<uintptr_t>(&parts)) + std::to_string(NowNs());
     MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> tokens, bootstrap.AllGather(token, options.deadline));
     wanted.communicator = std::hash<std::string>()(tokens[0]);
+    // Plans follow from the core count: ranks with unlike affinities must use one number.
+    for (const std::string& of_rank : tokens) cores_for_plans = std::min(cores_for_plans, std::atoi(of_rank.c_str()));
     MYCEL_ASSIGN_OR_RETURN(parts.transport, Connect(bootstrap, settings, options, wanted));
   }
-  CostModel cost = HostCostModel(n, cores);
+  CostModel cost = HostCostModel(n, cores_for_plans);
   cost.channel_bytes = static_cast<int64_t>(wanted.payload_bytes);
-  cost.allow_direct = parts.transport != nullptr && settings.direct != "off" && parts.transport->AllReadDirectly();
+  // Not between threads of one process: a pointer into a buffer that its owner took back on an error would crash.
+  cost.allow_direct = parts.transport != nullptr && !options.one_process && settings.direct != "off" &&
+                      parts.transport->AllReadDirectly();
   parts.plan_source =
       MakePlanSource(settings, std::make_shared<const Topology>(*std::move(topology)), *std::move(from_file), cost);
   return std::make_unique<Communicator>(std::move(parts));

@@ -81,6 +81,11 @@ Status RunInits(std::vector<std::function<Status()>> inits) {
 Status EndGroup(OpenGroup group) {
   MYCEL_RETURN_IF_ERROR(group.refused);
   if (!group.inits.empty()) MYCEL_RETURN_IF_ERROR(RunInits(std::move(group.inits)));
+  // A communicator or stream may have been destroyed since its call was added.
+  for (const GroupEntry& entry : group.entries) {
+    MYCEL_RETURN_IF_ERROR(CheckHandle(entry.comm, "mycelGroupEnd"));
+    MYCEL_RETURN_IF_ERROR(CheckStream(entry.stream, "mycelGroupEnd"));
+  }
   // One batch a stream. The NULL stream runs now, last, so that what was queued goes first.
   Status first;
   std::vector<GroupEntry> now;

@@ -95,6 +95,8 @@ StatusOr<ChannelEnd*> ChannelTable::Open(Rank peer, int32_t index, bool sends) {
     MYCEL_ASSIGN_OR_RETURN(ChannelEnd opened,
                            sends ? transport_->OpenSend(peer, index) : transport_->OpenRecv(peer, index));
     opened.peer = peer.value();
+    // Even a thread of this process is read through the transport, which survives memory that has gone.
+    opened.same_address_space = false;
     end = std::make_unique<ChannelEnd>(opened);
   }
   return end.get();

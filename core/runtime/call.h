@@ -45,4 +45,7 @@ constexpr uint32_t MixSignature(uint64_t a, uint64_t b) {
   return static_cast<uint32_t>(x);
 }
 
+/// RankBoard::agreement of an operation.
+constexpr uint64_t AgreementWord(uint64_t sequence, uint32_t signature) { return sequence << 32 | signature; }
+
 }  // namespace mycel

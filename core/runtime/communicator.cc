@@ -110,7 +110,7 @@ void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature) {
   // relaxed throughout: error texts only, see board.h.
   constexpr auto kRelaxed = std::memory_order_relaxed;
   board_->operation.store(sequence_, kRelaxed);
-  board_->signature.store(signature, kRelaxed);
+  board_->agreement.store(AgreementWord(sequence_, signature), kRelaxed);
   board_->collective.store(call.barrier ? kBoardBarrier : static_cast<uint32_t>(call.collective), kRelaxed);
   board_->type.store(static_cast<uint32_t>(call.type), kRelaxed);
   board_->op.store(static_cast<uint32_t>(call.op), kRelaxed);

@@ -117,6 +117,7 @@ class Communicator {
   StatusOr<const Bound*> MakeBound(const CallKey& key, const CollectiveCall& call);
   void PostOnBoard(const CollectiveCall& call, uint32_t signature);
   void Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes);
+  StatusOr<ChannelEnd*> OpenPoint(const PointCall& call);
   Status BuildPoints(const std::vector<PointCall>& calls);
   Status AddSelfMessages(const std::vector<PointCall>& calls);
   Status Finish();

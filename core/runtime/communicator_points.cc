@@ -13,10 +13,10 @@ constexpr int32_t kPointSlots = 8;
 /// Type and size of a whole message: both sides must agree.
 uint32_t SaltOf(const PointCall& call) { return MixSignature(call.count, static_cast<uint64_t>(call.type) + 1); }
 
-BoundInstruction CopyInstruction(int64_t bytes, int32_t operands, uint32_t salt) {
+BoundInstruction CopyInstruction(int64_t bytes, int64_t slice_bytes, int32_t operands, uint32_t salt) {
   BoundInstruction instruction{};
   instruction.elements = bytes;
-  instruction.slices = std::max<int64_t>(1, (bytes + kPointSliceBytes - 1) / kPointSliceBytes);
+  instruction.slices = std::max<int64_t>(1, (bytes + slice_bytes - 1) / slice_bytes);
   instruction.operands = operands;
   instruction.inputs = 1;
   instruction.outputs = 1;
@@ -44,13 +44,13 @@ void AddMessage(BoundProgram* program, const BoundOperand& input, const BoundOpe
   const auto operands = static_cast<int32_t>(program->operands.size());
   program->operands.push_back(input);
   program->operands.push_back(output);
-  program->instructions.push_back(CopyInstruction(bytes, operands, salt));
+  program->instructions.push_back(CopyInstruction(bytes, program->slice_bytes, operands, salt));
   BoundLane lane{};
   lane.first = static_cast<int32_t>(program->instructions.size()) - 1;
   lane.count = 1;
   lane.after = after;
   lane.iterations = program->instructions.back().slices;
-  lane.slice_elements = kPointSliceBytes;
+  lane.slice_elements = program->slice_bytes;
   program->lanes.push_back(lane);
 }
 
@@ -89,6 +89,11 @@ Status Communicator::AddSelfMessages(const std::vector<PointCall>& calls) {
   return OkStatus();
 }
 
+StatusOr<ChannelEnd*> Communicator::OpenPoint(const PointCall& call) {
+  const int32_t index = channels_.channels_per_pair() - 1;
+  return call.sends ? channels_.Send(Rank(call.peer), index) : channels_.Recv(Rank(call.peer), index);
+}
+
 Status Communicator::BuildPoints(const std::vector<PointCall>& calls) {
   points_.lanes.clear();
   points_.instructions.clear();
@@ -96,19 +101,18 @@ Status Communicator::BuildPoints(const std::vector<PointCall>& calls) {
   points_.channels.clear();
   points_.send_channels.clear();
   points_.slice_bytes = kPointSliceBytes;
+  for (const PointCall& call : calls) {
+    if (call.peer == parts_.rank.value()) continue;
+    MYCEL_ASSIGN_OR_RETURN(const ChannelEnd* end, OpenPoint(call));
+    // All rings of a communicator are equal, so both sides come to the same slices: at least two in a ring.
+    points_.slice_bytes = std::min(kPointSliceBytes, static_cast<int64_t>(end->payload_bytes / 2) / 64 * 64);
+    break;
+  }
   points_.slot_count = kPointSlots;
   MYCEL_RETURN_IF_ERROR(AddSelfMessages(calls));
   for (const PointCall& call : calls) {
     if (call.peer == parts_.rank.value()) continue;
-    const int32_t index = channels_.channels_per_pair() - 1;
-    MYCEL_ASSIGN_OR_RETURN(
-        ChannelEnd * end, call.sends ? channels_.Send(Rank(call.peer), index) : channels_.Recv(Rank(call.peer), index));
-    if (end->payload_bytes < static_cast<uint64_t>(points_.slice_bytes)) {
-      return InvalidArgument(
-          "the channels' rings of " + std::to_string(end->payload_bytes) +
-          " bytes are too small for point-to-point messages; raise MYCEL_PAYLOAD_BYTES to at least " +
-          std::to_string(points_.slice_bytes));
-    }
+    MYCEL_ASSIGN_OR_RETURN(ChannelEnd * end, OpenPoint(call));
     points_.slot_count = static_cast<int32_t>(std::min<uint64_t>(
         static_cast<uint64_t>(points_.slot_count), end->payload_bytes / static_cast<uint64_t>(points_.slice_bytes)));
     // The last message on the same ring, if any, goes first.
@@ -143,7 +147,9 @@ Status Communicator::StartPoints(const std::vector<PointCall>& calls) {
   // relaxed: as in Start.
   if (failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed)) return Fail(error());
   current_.point_to_point = true;
-  MYCEL_RETURN_IF_ERROR(BuildPoints(calls));
+  const Status built = BuildPoints(calls);
+  // Alone nobody waits for us; else the peers must hear of it.
+  if (!built.ok()) return parts_.rank_count == 1 ? built : Fail(built);
   if (board_ != nullptr) {
     board_->collective.store(kBoardSendRecv, std::memory_order_relaxed);
     board_->phase.store(static_cast<uint32_t>(Phase::kRunning), std::memory_order_relaxed);

@@ -76,9 +76,10 @@ Status Communicator::PeerStatus(Rank peer, bool blocked_on) {
                        " has left (its communicator was destroyed) while this rank waits for it");
   }
   if (current_.point_to_point) return OkStatus();
-  const uint32_t collective = board->collective.load(std::memory_order_relaxed);
-  if (board->operation.load(std::memory_order_relaxed) == sequence_ && collective != kBoardSendRecv &&
-      board->signature.load(std::memory_order_relaxed) != current_.launch.signature) {
+  // relaxed: one word says both which operation and what it is.
+  const uint64_t theirs = board->agreement.load(std::memory_order_relaxed);
+  const uint64_t ours = AgreementWord(sequence_, current_.launch.signature);
+  if (theirs >> 32 == ours >> 32 && theirs != ours) {
     return InvalidUsage(Where() + ": rank " + std::to_string(peer.value()) + " disagrees: it is at operation " +
                         std::to_string(sequence_) + " " + Describe(*board) +
                         "; every rank must make the same calls with the same arguments in the same order");
@@ -125,7 +126,10 @@ Status Communicator::CheckWait(uint64_t waited_ns) {
 
 bool Communicator::DirectReadThunk(void* context, int32_t peer, uint64_t address, void* target, size_t bytes) {
   auto* self = static_cast<Communicator*>(context);
-  return self->parts_.transport->DirectRead(Rank(peer), address, target, bytes).ok();
+  if (!self->parts_.transport->DirectRead(Rank(peer), address, target, bytes).ok()) return false;
+  // A rank that gave up has returned its buffers to its caller: what we read may be new. acquire: pairs with Fail.
+  const RankBoard* board = self->boards_[static_cast<size_t>(peer)];
+  return board == nullptr || board->error.load(std::memory_order_acquire) == 0;
 }
 
 void Communicator::Abort() {

@@ -16,7 +16,7 @@ enum class Phase : uint32_t { kIdle = 0, kInit = 1, kRunning = 2, kFinalized = 3
 struct alignas(128) RankBoard {
   std::atomic<uint64_t> operation;   // sequence number of the communicator's calls, from 1; writer: owner
   std::atomic<uint32_t> phase;       // Phase; writer: owner
-  std::atomic<uint32_t> signature;   // of the current operation
+  std::atomic<uint64_t> agreement;   // low half of `operation`, then its signature: one word, so never mixed
   std::atomic<uint32_t> collective;  // Collective, or kBoardSendRecv
   std::atomic<uint32_t> type;
   std::atomic<uint32_t> op;
