@@ -1,22 +1,23 @@
-/* Mycel: collectives whose schedule is computed.                                              C99, thread-safe where
- * said
+/* Mycel: collectives whose schedule is computed. C99.
  *
  * Conventions
  *  - Names, argument order and meanings are NCCL's with `mycel` for `nccl`. Counts are 64-bit and count elements.
  *  - Every function returns mycelResult_t; outputs are set only on success. mycelGetLastError(comm) tells which rank,
- *    which operation and what to do. A communicator's first error is sticky: later calls return it.
+ *    which operation and what to do. A communicator's first error is sticky: later calls return it. A refused argument
+ *    (mycelInvalidArgument) is not: the communicator stays usable.
  *  - A communicator is used by one thread at a time; different communicators may be used by different threads at once.
- *    mycelCommAbort may be called from any thread.
+ *    mycelCommAbort may be called from any thread, also while another is inside a call; no thread may begin a new call
+ *    on that communicator at the same moment.
  *  - Every rank of a communicator calls the same collectives in the same order. A mismatch in operation, count, type,
- * op or root is reported on every rank as mycelInvalidUsage, not a hang. Every wait has a deadline (MYCEL_TIMEOUT, in
- *    seconds, default 300).
+ *    op or root is mycelInvalidUsage, not a hang: in that call on every rank that waits for another, in the next one on
+ *    a rank that only sent. Every wait has a deadline (MYCEL_TIMEOUT, in seconds, default 300).
  *  - `stream` is NULL (run now, in the calling thread: the buffers are free again on return) or a host stream
  *    (mycelStreamCreate): the call returns at once and the operation runs in stream order; the buffers are free after
- *    mycelStreamSynchronize.
+ *    mycelStreamSynchronize. A communicator uses one stream at a time: synchronise before switching to another.
  *  - In place is recognised by NCCL's pointer rules: allreduce, reduce, broadcast: send == recv. allgather:
  *    send == recv + rank * count. reduce_scatter: recv == send + rank * count. gather: at the root, send == recv +
- *    root * count. scatter: at the root, recv == send + root * count. alltoall: send == recv. Any other overlap is
- *    mycelInvalidArgument.
+ *    root * count. scatter: at the root, recv == send + root * count. alltoall: send == recv. Any other overlap of a
+ *    collective's two buffers is mycelInvalidArgument (alltoallv and messages are not checked for overlap).
  *  - Any element alignment is fine. Count 0 with NULL buffers is fine.
  *  - Arithmetic: integers wrap; float16 and bfloat16 accumulate in float32 within an instruction and round once;
  *    avg divides the sum by the number of ranks (integers truncate toward zero); min and max propagate NaN and order
@@ -195,7 +196,7 @@ MYCEL_API mycelResult_t mycelStreamDestroy(mycelStream_t stream);
 /* Counters of one communicator since its creation. `size` must be sizeof(mycelCommStats) (so that it can grow). */
 typedef struct {
   size_t size;
-  uint64_t operations;    /* collectives, sends and receives started */
+  uint64_t operations;    /* collectives, and groups of sends and receives */
   uint64_t plans_made;    /* plan cache misses */
   uint64_t payload_bytes; /* memory held for channels */
   uint64_t messages;      /* messages published */
