@@ -1,6 +1,7 @@
 #include "tests/sim/sim_world.h"
 
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <sstream>
 #include <utility>
@@ -138,7 +139,8 @@ class RankActor {
     const std::vector<int32_t> send_blocks = contract.SendBlocks(rank_);
     const std::vector<int32_t> recv_blocks = contract.RecvBlocks(rank_);
     const size_t larger = std::max(send_blocks.size(), recv_blocks.size()) * it.count;
-    std::vector<int32_t> memory(2 * larger + 1, -777);
+    // Kept to the end of the world: a planted bug may still write there.
+    std::vector<int32_t>& memory = memories_.emplace_back(2 * larger + 1, -777);
     int32_t* send = memory.data();
     int32_t* recv = memory.data() + larger;
     if (it.in_place && !send_blocks.empty() && !recv_blocks.empty()) {
@@ -192,6 +194,7 @@ class RankActor {
   std::string& failure_;
   uint64_t progress_ = 0;
   bool stop_ = false;
+  std::deque<std::vector<int32_t>> memories_;
   Fiber fiber_;
 };
 
