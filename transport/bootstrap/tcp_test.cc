@@ -16,7 +16,8 @@
 #include <thread>
 
 /// A child of fork has copies of what the serving thread was using, but no such thread whose stack would point to them.
-extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier): LeakSanitizer's name
+extern "C" __attribute__((visibility("default"))) const char*
+__lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier): LeakSanitizer's name
 extern "C" const char* __lsan_default_suppressions() { return "leak:Rendezvous::Main\n"; }
 
 namespace mycel {
