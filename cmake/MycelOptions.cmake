@@ -52,10 +52,10 @@ target_compile_options(mycel_flags INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<BOOL:${MYCEL_WERROR}>:-Werror>)
 if(MYCEL_SANITIZE)
+  # enum: the C API checks its callers' values and does not trust them; reading a bad one must not end the process.
   set(sanitize -fsanitize=${MYCEL_SANITIZE} -fno-sanitize=enum -fno-omit-frame-pointer -fno-sanitize-recover=all)
   if(MYCEL_SANITIZE MATCHES "thread")
-    # The C API checks its callers' enum values and does not trust them: reading a bad one must not end the process.
-  # GCC's TSan misses races through inlined small memcpy; keep the calls visible to it.
+    # GCC's TSan misses races through inlined small memcpy; keep the calls visible to it.
     list(APPEND sanitize -fno-builtin-memcpy)
   endif()
   if(MYCEL_SANITIZE MATCHES "address.*undefined")

@@ -11,6 +11,7 @@ namespace {
 
 // CheckWait is called about once a millisecond; asking the kernel about every peer is dearer.
 constexpr uint64_t kChecksPerAliveCheck = 16;
+constexpr uint64_t kDyingNs = 500'000'000;
 
 std::string Seconds(uint64_t ns) {
   char text[32];
@@ -51,9 +52,16 @@ Status Communicator::Mismatch() {
 /// Memory that cannot be read any more mostly belongs to a rank that failed or died: say that first.
 Status Communicator::DirectReadFailure() {
   const Rank peer = PeerOf(current_.launch.fault_channel);
-  MYCEL_RETURN_IF_ERROR(PeerStatus(peer, true));
-  const Status alive = parts_.transport->CheckAlive(peer);
-  if (!alive.ok()) return MakeStatus(alive.code(), Where() + ": " + StatusMessage(alive));
+  // The kernel takes a dying process's memory away a moment before it says that it died.
+  WaitPolicy policy;
+  policy.mode = WaitMode::kSleep;
+  Waiter waiter(policy, nullptr);
+  do {
+    MYCEL_RETURN_IF_ERROR(PeerStatus(peer, true));
+    const Status alive = parts_.transport->CheckAlive(peer);
+    if (!alive.ok()) return MakeStatus(alive.code(), Where() + ": " + StatusMessage(alive));
+    waiter.Pause();
+  } while (waiter.WaitedNs() < kDyingNs);
   return RemoteError(Where() + ": reading the memory of rank " + std::to_string(peer.value()) +
                      " failed; MYCEL_DIRECT=off avoids direct reads");
 }
