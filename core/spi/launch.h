@@ -97,7 +97,6 @@ struct Launch {
   std::byte* bounce = nullptr;  // kDirect: slice_bytes per input of the widest instruction
 
   // Written by the step loop.
-  int32_t fault_lane = -1;
   int32_t fault_channel = -1;
   uint32_t fault_signature = 0;  // of the message that does not belong to this operation
   bool direct_failed = false;

@@ -19,8 +19,6 @@ namespace mycel {
 struct HostDevicePolicy {
   /// acquire: everything the peer wrote before its release store to `word` is visible after this.
   static uint64_t LoadAcquire(const std::atomic<uint64_t>& word) { return word.load(std::memory_order_acquire); }
-  /// relaxed: only counters that this side wrote, or whose payload is guarded by another word.
-  static uint64_t LoadRelaxed(const std::atomic<uint64_t>& word) { return word.load(std::memory_order_relaxed); }
   /// release: publishes everything this thread wrote before.
   static void StoreRelease(std::atomic<uint64_t>& word, uint64_t value) {
     word.store(value, std::memory_order_release);

@@ -213,7 +213,6 @@ inline StepEvent RunLane(Launch& launch, int32_t lane, int polls) {
       }
       if (event == SliceEvent::kNotReady) return ran ? StepEvent::kProgress : StepEvent::kIdle;
       if (event != SliceEvent::kRan) {
-        launch.fault_lane = lane;
         return event == SliceEvent::kMismatch ? StepEvent::kMismatch : StepEvent::kFailed;
       }
       ran = true;

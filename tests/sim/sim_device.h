@@ -46,7 +46,6 @@ struct SimPolicy {
     Switcher::Current().Maybe();
     return HostDevicePolicy::LoadAcquire(word);
   }
-  static uint64_t LoadRelaxed(const std::atomic<uint64_t>& word) { return HostDevicePolicy::LoadRelaxed(word); }
   static void StoreRelease(std::atomic<uint64_t>& word, uint64_t value) {
     Switcher::Current().Maybe();
     HostDevicePolicy::StoreRelease(word, value);
