@@ -1,16 +1,27 @@
-// Batches grow one edge at a time. An edge may be added to a batch as long as the other, unfinished batches can still
-// be completed: for every set S of nodes the capacity entering S must cover the batches that have no node in S yet. One
-// maximum flow from the edge's tail to its head, with every other batch as an extra source of its multiplicity at the
-// nodes it has reached, tells how many of the batch's trees may take the edge (reference: the derivation in README.md).
+// Three gears, fastest first.
+//
+//  1. Short trees by breadth-first search (shallow_trees.h) without a question; when all of them fit, that is the
+//  proof.
+//  2. When the search is stuck: back to the last tree after which the missing ones still fit (bisection), and from
+//  there
+//     on one question after every batch of short trees (RootedCut), which may shrink it.
+//  3. Where no short tree may be taken: one edge at a time. An edge may be added to a batch as long as the other,
+//     unfinished batches can still be completed: for every set S of nodes the capacity entering S must cover the
+//     batches that have no node in S yet. One maximum flow from the edge's tail to its head, with every other batch as
+//     an extra source of its multiplicity at the nodes it has reached, tells how many of the batch's trees may take the
+//     edge (Frank; Berczi and Frank). This always succeeds.
 #include "scheduler/graph/arborescence_packing.h"
 
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "core/base/check.h"
 #include "scheduler/graph/max_flow.h"
+#include "scheduler/graph/rooted_cut.h"
+#include "scheduler/graph/shallow_trees.h"
 
 namespace mycel {
 namespace {
@@ -25,9 +36,10 @@ struct Growing {
   FlowEdge supply;             // hub -> flow_node
 };
 
-class Packer {
+/// The third gear.
+class ExactPacker {
  public:
-  Packer(const CapacityGraph& graph, const std::vector<int32_t>& nodes, const std::vector<int64_t>& root_trees)
+  ExactPacker(const CapacityGraph& graph, const std::vector<int32_t>& nodes, const std::vector<int64_t>& root_trees)
       : graph_(graph), nodes_(nodes), flow_(graph.node_count() + 1), hub_(graph.node_count()) {
     for (int32_t node : nodes_) {
       for (const auto& [target, capacity] : graph_.Out(node)) {
@@ -45,20 +57,22 @@ class Packer {
     }
   }
 
-  StatusOr<std::vector<ArborescenceBatch>> Run() {
-    for (const RootSupply& root : root_supply_) {
-      // The root's own trees leave the pool while they grow.
-      flow_.SetCapacity(root.edge, 0);
-      waiting_ -= root.trees;
-      stack_.push_back(Fresh(root.node, root.trees));
-      // Remainders are finished before the next root: few batches are ever half grown.
-      while (!stack_.empty()) {
-        Growing growing = std::move(stack_.back());
-        stack_.pop_back();
-        Withdraw(&growing);
-        MYCEL_RETURN_IF_ERROR(Grow(&growing));
-        done_.push_back(std::move(growing.batch));
-      }
+  /// All trees of one root.
+  StatusOr<std::vector<ArborescenceBatch>> Complete(int32_t root) {
+    const auto supply = std::find_if(root_supply_.begin(), root_supply_.end(),
+                                     [root](const RootSupply& candidate) { return candidate.node == root; });
+    MYCEL_CHECK(supply != root_supply_.end());
+    // The root's own trees leave the pool while they grow.
+    flow_.SetCapacity(supply->edge, 0);
+    waiting_ -= supply->trees;
+    stack_.push_back(Fresh(root, supply->trees));
+    // Remainders are finished first: few batches are ever half grown.
+    while (!stack_.empty()) {
+      Growing growing = std::move(stack_.back());
+      stack_.pop_back();
+      Withdraw(&growing);
+      MYCEL_RETURN_IF_ERROR(Grow(&growing));
+      done_.push_back(std::move(growing.batch));
     }
     return std::move(done_);
   }
@@ -155,12 +169,125 @@ class Packer {
   int64_t unbounded_ = 1;  // more than any flow
 };
 
+class Packing {
+ public:
+  Packing(const CapacityGraph& graph, const std::vector<int32_t>& nodes, const std::vector<int64_t>& root_trees,
+          const std::vector<int32_t>& group_of)
+      : graph_(graph), nodes_(nodes), root_trees_(root_trees), shallow_(graph, nodes, root_trees, group_of) {}
+
+  StatusOr<std::vector<ArborescenceBatch>> Run() {
+    if (PackUnasked()) return std::move(batches_);
+    BackToFeasible();
+    MYCEL_RETURN_IF_ERROR(PackAsking());
+    return std::move(batches_);
+  }
+
+ private:
+  /// First gear. False when stuck.
+  bool PackUnasked() {
+    for (const int32_t root : nodes_) {
+      while (shallow_.Missing(root) > 0) {
+        std::optional<ArborescenceBatch> batch = shallow_.Find(root);
+        if (!batch) return false;
+        shallow_.Take(*batch);
+        batches_.push_back(*std::move(batch));
+      }
+    }
+    return true;
+  }
+
+  /// What the first `count` batches leave.
+  RootedCut CutAfter(size_t count) const {
+    CapacityGraph left = graph_;
+    std::vector<int64_t> missing = root_trees_;
+    for (size_t i = 0; i < count; ++i) {
+      for (const auto& [source, target] : batches_[i].edges) left.Add(source, target, -batches_[i].multiplicity);
+      missing[static_cast<size_t>(batches_[i].root)] -= batches_[i].multiplicity;
+    }
+    return RootedCut(left, missing, nodes_);
+  }
+
+  /// Drops the batches from the first on that leaves too little for the missing trees.
+  void BackToFeasible() {
+    size_t good = 0;
+    size_t bad = batches_.size() + 1;
+    while (good + 1 < bad) {
+      const size_t middle = (good + bad) / 2;
+      (CutAfter(middle).Feasible() ? good : bad) = middle;
+    }
+    for (; batches_.size() > good; batches_.pop_back()) shallow_.Take(batches_.back(), -1);
+  }
+
+  /// Second gear, and the third where it fails.
+  Status PackAsking() {
+    RootedCut cut = CutAfter(batches_.size());
+    for (const int32_t root : nodes_) {
+      while (shallow_.Missing(root) > 0) {
+        std::optional<ArborescenceBatch> batch = shallow_.Find(root);
+        if (batch) batch->multiplicity = Allowed(*batch, &cut);
+        if (batch && batch->multiplicity > 0) {
+          shallow_.Take(*batch);
+          Mirror(*batch, &cut);
+          batches_.push_back(*std::move(batch));
+          continue;
+        }
+        MYCEL_RETURN_IF_ERROR(CompleteExactly(root, &cut));
+      }
+    }
+    return OkStatus();
+  }
+
+  /// How many trees of the batch leave enough for the others. One tree less leaves more, so bisection finds it.
+  int64_t Allowed(const ArborescenceBatch& batch, RootedCut* cut) {
+    ArborescenceBatch tried = batch;
+    int64_t good = 0;
+    int64_t bad = batch.multiplicity + 1;
+    while (good + 1 < bad) {
+      tried.multiplicity = bad == batch.multiplicity + 1 && good == 0 ? batch.multiplicity : (good + bad) / 2;
+      shallow_.Take(tried);
+      Mirror(tried, cut);
+      (cut->Feasible() ? good : bad) = tried.multiplicity;
+      shallow_.Take(tried, -1);
+      Mirror(tried, cut);
+    }
+    return good;
+  }
+
+  void Mirror(const ArborescenceBatch& batch, RootedCut* cut) const {
+    for (const auto& [source, target] : batch.edges) cut->Set(source, target, shallow_.Residual(source, target));
+    cut->SetRoot(batch.root, shallow_.Missing(batch.root));
+  }
+
+  Status CompleteExactly(int32_t root, RootedCut* cut) {
+    CapacityGraph left(graph_.node_count());
+    std::vector<int64_t> missing(root_trees_.size(), 0);
+    for (const int32_t node : nodes_) {
+      missing[static_cast<size_t>(node)] = shallow_.Missing(node);
+      for (const auto& [target, capacity] : graph_.Out(node)) left.Set(node, target, shallow_.Residual(node, target));
+    }
+    MYCEL_ASSIGN_OR_RETURN(std::vector<ArborescenceBatch> exact, ExactPacker(left, nodes_, missing).Complete(root));
+    for (ArborescenceBatch& batch : exact) {
+      shallow_.Take(batch);
+      Mirror(batch, cut);
+      batches_.push_back(std::move(batch));
+    }
+    return OkStatus();
+  }
+
+  const CapacityGraph& graph_;
+  const std::vector<int32_t>& nodes_;
+  const std::vector<int64_t>& root_trees_;
+  ShallowTrees shallow_;
+  std::vector<ArborescenceBatch> batches_;
+};
+
 }  // namespace
 
 StatusOr<std::vector<ArborescenceBatch>> PackArborescences(const CapacityGraph& graph,
                                                            const std::vector<int32_t>& nodes,
-                                                           const std::vector<int64_t>& root_trees) {
-  return Packer(graph, nodes, root_trees).Run();
+                                                           const std::vector<int64_t>& root_trees,
+                                                           const std::vector<int32_t>& group_of) {
+  return Packing(graph, nodes, root_trees, group_of).Run();
 }
 
 }  // namespace mycel

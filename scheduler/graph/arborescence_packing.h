@@ -19,9 +19,11 @@ struct ArborescenceBatch {
 };
 
 /// Trees over exactly the nodes `nodes` of `graph` (whose edges join only them). `root_trees` per node. The answer uses
-/// each edge at most as often as its capacity says. InternalError when none exists, i.e. RootedCut says infeasible.
+/// each edge at most as often as its capacity says; trees are kept short. `group_of` node (servers; negative: in none)
+/// guides the search, see shallow_trees.h. InternalError when none exists, i.e. RootedCut says infeasible.
 StatusOr<std::vector<ArborescenceBatch>> PackArborescences(const CapacityGraph& graph,
                                                            const std::vector<int32_t>& nodes,
-                                                           const std::vector<int64_t>& root_trees);
+                                                           const std::vector<int64_t>& root_trees,
+                                                           const std::vector<int32_t>& group_of);
 
 }  // namespace mycel

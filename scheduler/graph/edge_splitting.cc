@@ -5,6 +5,7 @@
 
 #include "core/base/check.h"
 #include "scheduler/graph/rooted_cut.h"
+#include "scheduler/graph/transit.h"
 
 namespace mycel {
 namespace {
@@ -16,46 +17,50 @@ std::vector<int32_t> Keys(const std::map<int32_t, int64_t>& edges) {
   return keys;
 }
 
-/// Splits pairs at one switch, keeping graph, cut oracle and routes in step.
+/// Takes `amount` units off u -> w -> t and, unless that is a way there and back, puts them on u -> t.
+void Bypass(const Transit& transit, int32_t w, CapacityGraph* graph) {
+  const auto& [u, t, amount] = transit;
+  graph->Add(u, w, -amount);
+  graph->Add(w, t, -amount);
+  if (u != t) graph->Add(u, t, amount);
+}
+
+/// Empties every switch by its fair transit, without asking whether the trees still fit. The transits by switch.
+std::vector<std::vector<Transit>> SplitFairly(const std::vector<int32_t>& switches,
+                                              const std::vector<int32_t>& group_of, CapacityGraph* graph) {
+  std::vector<std::vector<Transit>> transits;
+  for (const int32_t w : switches) {
+    transits.push_back(FairTransit(*graph, w, group_of));
+    for (const Transit& transit : transits.back()) Bypass(transit, w, graph);
+  }
+  return transits;
+}
+
+/// Splits pairs at one switch as far as the trees allow, keeping graph, cut oracle and routes in step.
 class Splitter {
  public:
-  Splitter(CapacityGraph* graph, RootedCut* cut, RouteTable* routes) : graph_(*graph), cut_(*cut), routes_(*routes) {}
+  Splitter(const std::vector<int32_t>& group_of, CapacityGraph* graph, RootedCut* cut, RouteTable* routes)
+      : group_of_(group_of), graph_(*graph), cut_(*cut), routes_(*routes) {}
 
-  /// An even share for every pair first, then what is left greedily. The first makes a box of ranks around a switch a
-  /// clique, whose trees are shallow; the second alone would make it a ring. Throughput is the same.
+  /// The fair transit as far as it goes, the rest greedily.
   Status Empty(int32_t w) {
-    for (bool even : {true, false}) {
-      for (int32_t u : Keys(graph_.In(w))) {
-        const std::vector<int32_t> targets = Keys(graph_.Out(w));
-        const int64_t share =
-            std::max<int64_t>(1, graph_.Capacity(u, w) / std::max<int64_t>(1, TargetsBut(targets, u)));
-        // Start behind u, so that no target is everybody's first.
-        const size_t start = static_cast<size_t>(std::upper_bound(targets.begin(), targets.end(), u) - targets.begin());
-        for (size_t i = 0; i < targets.size() && graph_.Capacity(u, w) > 0; ++i) {
-          const int32_t t = targets[(start + i) % targets.size()];
-          if (even && t == u) continue;
-          SplitUpTo(u, w, t, even ? share : graph_.Capacity(u, w));
-        }
-      }
+    const std::vector<Transit> fair = FairTransit(graph_, w, group_of_);
+    for (const auto& [u, t, amount] : fair) {
+      if (u != t) SplitUpTo(u, w, t, amount);
+    }
+    for (const int32_t u : Keys(graph_.In(w))) {
+      for (const int32_t t : Keys(graph_.Out(w))) SplitUpTo(u, w, t, graph_.Capacity(u, w));
     }
     if (graph_.In(w).empty() && graph_.Out(w).empty()) return OkStatus();
     return InternalError("edge splitting left capacity at switch node " + std::to_string(w));
   }
 
  private:
-  static int64_t TargetsBut(const std::vector<int32_t>& targets, int32_t u) {
-    return static_cast<int64_t>(targets.size()) - (std::binary_search(targets.begin(), targets.end(), u) ? 1 : 0);
-  }
-
-  void Change(int32_t source, int32_t target, int64_t amount) {
-    graph_.Add(source, target, amount);
-    cut_.Set(source, target, graph_.Capacity(source, target));
-  }
-
   void Shift(int32_t u, int32_t w, int32_t t, int64_t amount) {
-    Change(u, w, -amount);
-    Change(w, t, -amount);
-    if (u != t) Change(u, t, amount);
+    Bypass({u, t, amount}, w, &graph_);
+    cut_.Set(u, w, graph_.Capacity(u, w));
+    cut_.Set(w, t, graph_.Capacity(w, t));
+    if (u != t) cut_.Set(u, t, graph_.Capacity(u, t));
   }
 
   /// Splits as much of `wanted` as the trees allow. Splitting M lowers the cuts that it lowers at all by exactly M, so
@@ -70,6 +75,7 @@ class Splitter {
     if (kept > 0 && u != t) routes_.Add(u, t, w, kept);
   }
 
+  const std::vector<int32_t>& group_of_;
   CapacityGraph& graph_;
   RootedCut& cut_;
   RouteTable& routes_;
@@ -127,11 +133,24 @@ std::vector<RouteTable::Piece> RouteTable::Take(int32_t source, int32_t target, 
 }
 
 Status SplitOffSwitches(const std::vector<int32_t>& switches, const std::vector<int64_t>& root_trees,
-                        const std::vector<int32_t>& sinks, CapacityGraph* graph, RouteTable* routes) {
+                        const std::vector<int32_t>& sinks, const std::vector<int32_t>& group_of, CapacityGraph* graph,
+                        RouteTable* routes) {
+  // All at once first: one question instead of one for each pair, and on regular fabrics the answer is yes.
+  CapacityGraph split = *graph;
+  const std::vector<std::vector<Transit>> transits = SplitFairly(switches, group_of, &split);
+  if (RootedCut(split, root_trees, sinks).Feasible()) {
+    for (size_t i = 0; i < switches.size(); ++i) {
+      for (const auto& [u, t, amount] : transits[i]) {
+        if (u != t) routes->Add(u, t, switches[i], amount);
+      }
+    }
+    *graph = std::move(split);
+    return OkStatus();
+  }
   RootedCut cut(*graph, root_trees, sinks);
   MYCEL_CHECK(cut.Feasible());
-  Splitter splitter(graph, &cut, routes);
-  for (int32_t node : switches) MYCEL_RETURN_IF_ERROR(splitter.Empty(node));
+  Splitter splitter(group_of, graph, &cut, routes);
+  for (const int32_t node : switches) MYCEL_RETURN_IF_ERROR(splitter.Empty(node));
   MYCEL_CHECK(cut.Feasible());
   return OkStatus();
 }

@@ -1,7 +1,6 @@
-// Switch removal by edge splitting (Bang-Jensen, Frank, Jackson; ForestColl section 5.2): replaces pairs of edges u ->
-// w
-// -> t through a switch w by a logical edge u -> t until no switch is left, without lowering what the trees can carry.
-// Every logical edge remembers the switches it was made through, so that trees map back to physical paths.
+// Switch removal by edge splitting (Bang-Jensen, Frank, Jackson; ForestColl section 5.2): replaces pairs of edges
+// u -> w -> t through a switch w by a logical edge u -> t until no switch is left, without lowering what the trees can
+// carry. Every logical edge remembers the switches it was made through, so that trees map back to physical paths.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +33,11 @@ class RouteTable {
   std::map<std::pair<int32_t, int32_t>, std::vector<Share>> shares_;
 };
 
-/// Splits off every node of `switches` in `*graph`; each must have as much capacity in as out. `root_trees` and `sinks`
-/// as in RootedCut, feasible before and after. InternalError when a switch cannot be emptied, which the theorem
-/// excludes for balanced switches.
+/// Splits off every node of `switches` in `*graph`, in that order; each must have as much capacity in as out.
+/// `root_trees` and `sinks` as in RootedCut, feasible before and after; `group_of` as in FairTransit. InternalError
+/// when a switch cannot be emptied, which the theorem excludes for balanced switches.
 Status SplitOffSwitches(const std::vector<int32_t>& switches, const std::vector<int64_t>& root_trees,
-                        const std::vector<int32_t>& sinks, CapacityGraph* graph, RouteTable* routes);
+                        const std::vector<int32_t>& sinks, const std::vector<int32_t>& group_of, CapacityGraph* graph,
+                        RouteTable* routes);
 
 }  // namespace mycel

@@ -14,9 +14,8 @@ RootedCut::RootedCut(const CapacityGraph& graph, const std::vector<int64_t>& roo
   for (int32_t sink : sinks_) is_sink_[static_cast<size_t>(sink)] = true;
   for (int32_t node = 0; node < graph.node_count(); ++node) {
     for (const auto& [target, capacity] : graph.Out(node)) Set(node, target, capacity);
-    const int64_t trees = root_trees[static_cast<size_t>(node)];
-    if (trees > 0) flow_.AddEdge(source, node, trees);
-    total_ += trees;
+    root_edges_.push_back(flow_.AddEdge(source, node, root_trees[static_cast<size_t>(node)]));
+    total_ += root_trees[static_cast<size_t>(node)];
   }
   flow_.MarkSource(source);
 }
@@ -28,6 +27,12 @@ void RootedCut::Set(int32_t source, int32_t target, int64_t capacity) {
   } else {
     flow_.SetCapacity(at->second, capacity);
   }
+}
+
+void RootedCut::SetRoot(int32_t node, int64_t trees) {
+  const FlowEdge edge = root_edges_[static_cast<size_t>(node)];
+  total_ += trees - flow_.CapacityOf(edge);
+  flow_.SetCapacity(edge, trees);
 }
 
 int64_t RootedCut::MinFlow(int64_t floor, int32_t first, int32_t second) {

@@ -22,6 +22,8 @@ class RootedCut {
   /// All trees together: what every sink must be able to draw.
   int64_t total() const { return total_; }
   void Set(int32_t source, int32_t target, int64_t capacity);
+  /// Changes how many trees `node` roots.
+  void SetRoot(int32_t node, int64_t trees);
   /// min over sinks of the flow into it from all roots; at most total(). `first`: sinks to look at first, since the
   /// minimum is likeliest there (-1 or a switch: ignored). Looks no further once it falls to `floor` or below.
   int64_t MinFlow(int64_t floor, int32_t first = -1, int32_t second = -1);
@@ -33,6 +35,7 @@ class RootedCut {
   std::vector<bool> is_sink_;
   MaxFlow<int64_t> flow_;
   std::map<std::pair<int32_t, int32_t>, FlowEdge> edges_;
+  std::vector<FlowEdge> root_edges_;  // by node
 };
 
 }  // namespace mycel
