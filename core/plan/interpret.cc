@@ -30,6 +30,7 @@ struct Walker {
   int64_t iteration = 0;
   int64_t iterations = 0;
   size_t place = 0;                  // in the body
+  std::vector<ChunkSlicing> slices;  // of each op
   std::vector<int64_t> slices_done;  // of each op
   bool IsDone() const { return iteration == iterations; }
 };
@@ -76,6 +77,9 @@ class Interpreter {
   int64_t CountOf(int32_t block) const { return plan_.block_units.empty() ? request_.count : plan_.UnitsOf(block); }
   int64_t ElementAt(int32_t block, int64_t unit) const {
     return plan_.UnitsOf(block) == 0 ? 0 : ElementOf(CountOf(block), unit, plan_.UnitsOf(block));
+  }
+  int64_t ElementsMaxOf(const Chunk& chunk) const {
+    return mycel::ElementsMaxOf(CountOf(chunk.block), chunk.units(), plan_.UnitsOf(chunk.block));
   }
   int64_t ElementsOf(const Chunk& chunk) const {
     return ElementAt(chunk.block, chunk.end) - ElementAt(chunk.block, chunk.begin);
@@ -145,8 +149,7 @@ void Interpreter::PlaceWalkers() {
     if (elements_max.size() < rank.lanes.size()) elements_max.resize(rank.lanes.size(), 0);
     for (size_t lane = 0; lane < rank.lanes.size(); ++lane) {
       for (const Op& op : rank.lanes[lane].ops) {
-        elements_max[lane] = std::max(elements_max[lane], ElementsMaxOf(CountOf(op.chunk.block), op.chunk.units(),
-                                                                        plan_.UnitsOf(op.chunk.block)));
+        elements_max[lane] = std::max(elements_max[lane], ElementsMaxOf(op.chunk));
       }
     }
   }
@@ -160,7 +163,8 @@ void Interpreter::PlaceWalkers() {
       walker.slicing = SlicingOf(elements_max[lane], element_bytes_, plan_.slice_bytes);
       walker.slices_done.assign(lanes[lane].ops.size(), 0);
       for (const Op& op : lanes[lane].ops) {
-        walker.iterations = std::max(walker.iterations, SlicesOf(ElementsOf(op.chunk), walker.slicing) + op.skew);
+        walker.slices.push_back(SlicesOf(ElementsMaxOf(op.chunk), walker.slicing));
+        walker.iterations = std::max(walker.iterations, walker.slices.back().slices + op.skew);
       }
       walkers_.push_back(std::move(walker));
     }
@@ -200,7 +204,7 @@ Status Interpreter::WalkAll() {
 StatusOr<bool> Interpreter::Step(Walker& walker) {
   const Op& op = OpAt(walker);
   const int64_t slice = walker.iteration - op.skew;
-  if (slice >= 0 && slice < SlicesOf(ElementsOf(op.chunk), walker.slicing)) {
+  if (slice >= 0 && slice < walker.slices[walker.place].slices) {
     if (!IsReady(walker, op, slice)) return false;
     MYCEL_RETURN_IF_ERROR(RunSlice(walker, op, slice));
     ++walker.slices_done[walker.place];
@@ -225,15 +229,17 @@ bool Interpreter::IsReady(const Walker& walker, const Op& op, int64_t slice) con
   for (int32_t i = 0; i < op.wait_count; ++i) {
     const Wait& wait = plan_.waits[static_cast<size_t>(op.waits + i)];
     const Walker& other = WalkerOf(walker.rank, wait.lane);
-    const int64_t slices = SlicesOf(ElementsOf(OpOf(walker.rank, wait).chunk), other.slicing);
+    const int64_t slices = other.slices[static_cast<size_t>(wait.op)].slices;
     if (other.slices_done[static_cast<size_t>(wait.op)] < std::min(slice + 1, slices)) return false;
   }
   return true;
 }
 
 Status Interpreter::RunSlice(Walker& walker, const Op& op, int64_t slice) {
-  const int64_t first = slice * walker.slicing.slice_elements;
-  const int64_t count = std::min(walker.slicing.slice_elements, ElementsOf(op.chunk) - first);
+  const ChunkSlicing& slices = walker.slices[walker.place];
+  const int64_t elements = ElementsOf(op.chunk);
+  const int64_t first = std::min(elements, slices.First(slice));
+  const int64_t count = std::min(elements, slices.First(slice + 1)) - first;
   const int64_t bytes = count * element_bytes_;
   const Operand* inputs = plan_.InputsOf(op);
   const Operand* outputs = plan_.OutputsOf(op);

@@ -25,21 +25,6 @@ StatusOr<Protocol> ParseProtocol(std::string_view name) {
   return InvalidArgument("unknown protocol '" + std::string(name) + "'; use one of: inline slot direct");
 }
 
-Slicing SlicingOf(int64_t elements_max, int64_t element_bytes, int64_t slice_bytes) {
-  MYCEL_CHECK_GT(element_bytes, 0);
-  MYCEL_CHECK_GE(slice_bytes, 64);
-  Slicing slicing;
-  if (elements_max <= 0) return slicing;
-  const int64_t elements_per_slice_max = slice_bytes / element_bytes;
-  const int64_t slices = (elements_max + elements_per_slice_max - 1) / elements_per_slice_max;
-  const int64_t align = std::max<int64_t>(1, 64 / element_bytes);
-  int64_t length = (elements_max + slices - 1) / slices;
-  length = std::min(elements_per_slice_max, (length + align - 1) / align * align);
-  slicing.slice_elements = length;
-  slicing.slices = (elements_max + length - 1) / length;
-  return slicing;
-}
-
 ChannelId PlanBuilder::ChannelFor(Rank source, Rank target, int32_t index) {
   if (by_source_.size() < static_cast<size_t>(plan_->rank_count)) {
     by_source_.resize(static_cast<size_t>(plan_->rank_count));

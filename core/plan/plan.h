@@ -31,6 +31,7 @@
 #include "core/base/status.h"
 #include "core/plan/collective.h"
 #include "core/plan/schedule.h"
+#include "core/plan/slicing.h"
 
 namespace mycel {
 
@@ -120,35 +121,6 @@ inline constexpr int32_t kOpOperandsMax = 1024;  // inputs of one op, and output
 /// "inline", "slot", "direct".
 std::string_view NameOf(Protocol protocol);
 StatusOr<Protocol> ParseProtocol(std::string_view name);
-
-/// First element of unit `unit` in a block of `count` elements cut into `units` units: floor(count * unit / units).
-/// Monotone, so neighbouring chunks tile a block exactly whatever the count.
-constexpr int64_t ElementOf(int64_t count, int64_t unit, int64_t units) {
-  return static_cast<int64_t>(static_cast<int128>(count) * unit / units);
-}
-
-/// How a lane cuts its chunks at run time: every rank computes the same numbers from the plan and the count.
-/// slice s of a chunk of E elements is [min(E, s L), min(E, (s + 1) L)); an op is silent for slices that are empty,
-/// except slice 0, which always travels (it carries the signature).
-struct Slicing {
-  int64_t slice_elements = 0;  // L, the same for all ranks in a lane
-  int64_t slices = 1;          // of the lane's largest chunk over all ranks
-};
-
-/// Elements that no chunk of `units_max` of a block's `units` units exceeds: what a lane's slicing is computed from.
-/// The ceiling, so that ranks agree although equal unit ranges may differ by one element.
-constexpr int64_t ElementsMaxOf(int64_t count, int64_t units_max, int64_t units) {
-  return units == 0 ? 0 : static_cast<int64_t>((static_cast<int128>(count) * units_max + units - 1) / units);
-}
-
-/// Balanced slices of at most `slice_bytes`, cut at multiples of 64 bytes; `elements_max`: the lane's largest chunk.
-Slicing SlicingOf(int64_t elements_max, int64_t element_bytes, int64_t slice_bytes);
-
-/// Slices of a chunk of `elements` elements under `slicing`: at least 1.
-constexpr int64_t SlicesOf(int64_t elements, const Slicing& slicing) {
-  const int64_t n = slicing.slice_elements == 0 ? 1 : (elements + slicing.slice_elements - 1) / slicing.slice_elements;
-  return n < 1 ? 1 : n;
-}
 
 /// Appends ops with their operands; the only way our passes write into a plan.
 class PlanBuilder {

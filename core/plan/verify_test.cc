@@ -318,6 +318,25 @@ TEST_F(VerifyFault, WaitsJoinLanesThatCutSlicesAlike) {
   EXPECT_THAT(Fault(TwoLanes(true, {0, 0, 4}, {0, 0, 3})), HasSubstr("whose slices are cut differently"));
 }
 
+TEST_F(VerifyFault, NarrowChunksLagBehindWideOnes) {
+  // One lane: [0,2) is written slice by slice, and so is [2,4); a reader of [0,4) gets ahead of the first.
+  Plan plan = TwoLanes(false, {0, 0, 4}, {0, 0, 4});
+  auto& lanes = plan.ranks[0].lanes;
+  Op first = lanes[0].ops[0];
+  Op second = first;
+  first.chunk = {0, 0, 2};
+  second.chunk = {0, 2, 4};
+  lanes[0].ops = {first, second, lanes[1].ops[0]};
+  lanes.pop_back();
+  plan.slice_bytes = 1024;
+  EXPECT_THAT(Fault(plan), HasSubstr("run ahead of the other's"));
+  InterpretRequest request;
+  request.count = 4000;
+  EXPECT_FALSE(CheckByRunning(plan, request).ok());
+  request.count = 4;  // one slice hides the fault
+  EXPECT_TRUE(CheckByRunning(plan, request).ok());
+}
+
 TEST_F(VerifyFault, SlicesMustLineUp) {
   // One lane: [0,4) is written slice by slice; [2,4) starts reading in its middle.
   Plan plan = TwoLanes(false, {0, 0, 4}, {0, 2, 4});

@@ -118,12 +118,12 @@ StatusOr<std::unique_ptr<BoundProgram>> Bind(const Program& program, DataType ty
     // Ceiling over all ranks' chunks of this width: every rank gets the same slicing.
     const int64_t elements_max = ElementsMaxOf(count, lane.units_max, ruler.units);
     const Slicing slicing = SlicingOf(elements_max, element_bytes, program.slice_bytes);
-    BoundLane bound_lane{lane.instructions, lane.instruction_count, -1, 0, 0, slicing.slice_elements};
+    BoundLane bound_lane{lane.instructions, lane.instruction_count, -1, 0, 0};
     for (int32_t i = lane.instructions; i < lane.instructions + lane.instruction_count; ++i) {
       const Instruction& instruction = program.instructions[static_cast<size_t>(i)];
       BoundInstruction out{};
       out.elements = ruler.At(instruction.end) - ruler.At(instruction.begin);
-      out.slices = SlicesOf(out.elements, slicing);
+      out.slicing = SlicesOf(ElementsMaxOf(count, instruction.end - instruction.begin, ruler.units), slicing);
       out.skew = instruction.skew;
       out.operands = static_cast<int32_t>(bound->operands.size());
       out.inputs = instruction.inputs;
@@ -135,7 +135,7 @@ StatusOr<std::unique_ptr<BoundProgram>> Bind(const Program& program, DataType ty
         bound->operands.push_back(BindOperand(program.operands[static_cast<size_t>(instruction.operands + k)],
                                               instruction, ruler, element_bytes, scratch));
       }
-      bound_lane.iterations = std::max(bound_lane.iterations, out.slices + out.skew);
+      bound_lane.iterations = std::max(bound_lane.iterations, out.slicing.slices + out.skew);
       bound->instructions.push_back(out);
     }
     bound->lanes.push_back(bound_lane);

@@ -228,7 +228,7 @@ StatusOr<std::string> Communicator::Explain(const CollectiveCall& call) {
   static constexpr const char* kProtocols[] = {"inline", "slot", "direct"};
   int64_t slices = 1;
   for (const BoundInstruction& instruction : bound->program->instructions) {
-    slices = std::max(slices, instruction.slices);
+    slices = std::max(slices, instruction.slicing.slices);
   }
   return Describe(call) + ": planner " + bound->plan->planner + ", protocol " +
          kProtocols[static_cast<size_t>(program.protocol)] + ", " + std::to_string(program.lanes.size()) +

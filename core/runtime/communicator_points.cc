@@ -16,7 +16,8 @@ uint32_t SaltOf(const PointCall& call) { return MixSignature(call.count, static_
 BoundInstruction CopyInstruction(int64_t bytes, int64_t slice_bytes, int32_t operands, uint32_t salt) {
   BoundInstruction instruction{};
   instruction.elements = bytes;
-  instruction.slices = std::max<int64_t>(1, (bytes + slice_bytes - 1) / slice_bytes);
+  instruction.slicing.slices = std::max<int64_t>(1, (bytes + slice_bytes - 1) / slice_bytes);
+  instruction.slicing.steps = instruction.slicing.slices * slice_bytes;
   instruction.operands = operands;
   instruction.inputs = 1;
   instruction.outputs = 1;
@@ -49,8 +50,7 @@ void AddMessage(BoundProgram* program, const BoundOperand& input, const BoundOpe
   lane.first = static_cast<int32_t>(program->instructions.size()) - 1;
   lane.count = 1;
   lane.after = after;
-  lane.iterations = program->instructions.back().slices;
-  lane.slice_elements = program->slice_bytes;
+  lane.iterations = program->instructions.back().slicing.slices;
   program->lanes.push_back(lane);
 }
 

@@ -26,7 +26,7 @@ static_assert(sizeof(BoundOperand) == 16 && std::is_trivially_copyable_v<BoundOp
 
 struct BoundInstruction {
   int64_t elements;
-  int64_t slices;
+  ChunkSlicing slicing;
   int32_t skew;
   int32_t operands;  // first in `operands`; inputs then outputs
   int32_t waits;
@@ -36,15 +36,14 @@ struct BoundInstruction {
   int16_t finish;
   uint32_t salt;  // added to Launch::signature: tells the messages of one launch apart (sends of different types)
 };
-static_assert(sizeof(BoundInstruction) == 40 && std::is_trivially_copyable_v<BoundInstruction>);
+static_assert(sizeof(BoundInstruction) == 56 && std::is_trivially_copyable_v<BoundInstruction>);
 
 struct BoundLane {
   int32_t first;  // in `instructions`
   int32_t count;
   int32_t after;  // lane that must be done before this one starts (sends in order), or -1
   int32_t pad;
-  int64_t iterations;      // slices + largest skew
-  int64_t slice_elements;  // Slicing::slice_elements
+  int64_t iterations;  // slices + largest skew
 };
 
 struct BoundWait {

@@ -166,7 +166,7 @@ inline bool WaitsDone(const Launch& launch, const BoundInstruction& in, int64_t 
   for (int i = 0; i < in.wait_count; ++i) {
     const BoundWait& wait = launch.program->waits[static_cast<size_t>(in.waits + i)];
     const BoundInstruction& other = launch.program->instructions[static_cast<size_t>(wait.instruction)];
-    const int64_t needed = std::min(slice + 1, other.slices);
+    const int64_t needed = std::min(slice + 1, other.slicing.slices);
     if (static_cast<int64_t>(launch.finished[wait.instruction]) < needed) return false;
   }
   return true;
@@ -198,12 +198,12 @@ inline StepEvent RunLane(Launch& launch, int32_t lane, int polls) {
       const int32_t index = body.first + state.pc;
       const BoundInstruction& in = program.instructions[static_cast<size_t>(index)];
       const int64_t slice = state.iteration - in.skew;
-      if (slice < 0 || slice >= in.slices) continue;
+      if (slice < 0 || slice >= in.slicing.slices) continue;
       SliceView view;
       view.instruction = &in;
       view.operands = program.operands.data() + in.operands;
-      view.first = slice * body.slice_elements;
-      view.elements = std::min(body.slice_elements, in.elements - view.first);
+      view.first = std::min(in.elements, in.slicing.First(slice));
+      view.elements = std::min(in.elements, in.slicing.First(slice + 1)) - view.first;
       view.bytes = view.elements * static_cast<int64_t>(launch.element_bytes);
       SliceEvent event = SliceEvent::kNotReady;
       for (int poll = 0; poll < polls; ++poll) {

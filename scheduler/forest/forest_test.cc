@@ -88,6 +88,28 @@ TEST(Forest, EveryOtherCollectiveReachesItsOptimumOnTheSmallSamples) {
   }
 }
 
+TEST(Forest, TreesAreShortOnMachinesOfServers) {
+  // Root, one rank of every other server, everybody: two hops wherever the ranks' own links are not all full.
+  const std::map<std::string, int> hops = {{"dgx-a100", 1},    {"dgx-a100-x2", 5}, {"dgx-a100-x4", 2},
+                                           {"dgx-a100-x8", 2}, {"dgx-h100-x2", 5}, {"dgx-h100-x16", 2},
+                                           {"mi300x", 1},      {"fullmesh-8", 1},  {"dgx-h200-x8-rails", 2}};
+  for (const auto& [name, most] : hops) {
+    SCOPED_TRACE(name);
+    const Topology topology = GalleryTopology(name).value();
+    const std::vector<int64_t> weights(static_cast<size_t>(topology.rank_count()), 1);
+    const StatusOr<SpanningForest> forest = PackSpanningForest(topology, weights, 0, false);
+    ASSERT_TRUE(forest.ok()) << StatusMessage(forest.status());
+    EXPECT_EQ(forest->inv_x, forest->optimum);
+    for (const ForestTree& tree : forest->trees) {
+      std::vector<int> depth(static_cast<size_t>(topology.rank_count()), 0);
+      for (const ForestEdge& edge : tree.edges) {
+        depth[edge.target.index()] = depth[edge.source.index()] + 1;
+        EXPECT_LE(depth[edge.target.index()], most);
+      }
+    }
+  }
+}
+
 TEST(Forest, FewTreesCostNoMoreThanTheBoundSays) {
   const std::map<std::string, std::string> one_tree = {
       {"ring8", "4/25"},        {"hypercube-3", "3/25"}, {"dgx1-v100", "3/50"},    {"dgx-a100-x2", "7/150"},

@@ -90,8 +90,8 @@ void Engine::MakeActors() {
       int64_t slices = 0;
       int32_t skew = 0;
       for (const Op& op : plan_.ranks[r].lanes[l].ops) {
-        const int64_t op_slices = SlicesOf(shape_.ChunkBytes(plan_, op.chunk), shape_.slicing[l]);
-        actor.op_slices.push_back(std::min(op_slices, shape_.slices_max));
+        actor.slicing.push_back(SlicesOf(shape_.ChunkBytesMax(plan_, op.chunk), shape_.slicing[l]));
+        actor.op_slices.push_back(std::min(actor.slicing.back().slices, shape_.slices_max));
         slices = std::max(slices, actor.op_slices.back());
         skew = std::max(skew, op.skew);
         for (int32_t i = 0; i < op.inputs + op.outputs; ++i) {
@@ -151,8 +151,8 @@ bool Engine::IsReady(const Actor& actor) const {
 
 int64_t Engine::MessageBytes(const Actor& actor, const Op& op, int64_t slice) const {
   const int64_t bytes = shape_.ChunkBytes(plan_, op.chunk);
-  const int64_t length = shape_.slicing[static_cast<size_t>(actor.lane)].slice_elements;
-  return std::min(bytes, (slice + 1) * length) - std::min(bytes, slice * length);
+  const ChunkSlicing& slicing = actor.slicing[actor.position];
+  return std::min(bytes, slicing.First(slice + 1)) - std::min(bytes, slicing.First(slice));
 }
 
 void Engine::Advance(int32_t id) {

@@ -37,8 +37,14 @@ struct RunShape {
   double lane_GBps = 0;
   bool record = false;
 
+  int64_t BlockBytesOf(int32_t block) const {
+    return block_bytes[block_bytes.size() == 1 ? 0 : static_cast<size_t>(block)];
+  }
+  int64_t ChunkBytesMax(const Plan& plan, const Chunk& chunk) const {
+    return ElementsMaxOf(BlockBytesOf(chunk.block), chunk.units(), plan.UnitsOf(chunk.block));
+  }
   int64_t ChunkBytes(const Plan& plan, const Chunk& chunk) const {
-    const int64_t bytes = block_bytes[block_bytes.size() == 1 ? 0 : static_cast<size_t>(chunk.block)];
+    const int64_t bytes = BlockBytesOf(chunk.block);
     const int64_t units = plan.UnitsOf(chunk.block);
     return ElementOf(bytes, chunk.end, units) - ElementOf(bytes, chunk.begin, units);
   }
@@ -72,8 +78,9 @@ class Engine {
     size_t position = 0;
     bool busy = false;
     bool done = false;
-    std::vector<int64_t> op_slices;  // slices of each op in this run
-    std::vector<int64_t> finished;   // by op: slices done, for waits of other lanes
+    std::vector<ChunkSlicing> slicing;  // of each op
+    std::vector<int64_t> op_slices;     // slices of each op in this run
+    std::vector<int64_t> finished;      // by op: slices done, for waits of other lanes
   };
   struct Message {
     int64_t bytes = 0;

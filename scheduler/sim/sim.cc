@@ -11,13 +11,15 @@ namespace mycel {
 namespace sim {
 namespace {
 
+/// A plan still counts as even when at most this share of its bytes lies in chunks with fewer slices.
+constexpr double kUnevenShareMax = 0.02;
+
 /// Facts of a plan that decide how a run may be shortened.
 struct Shape {
   int64_t slices = 0;  // of the longest chunk
-  bool even = true;    // all chunks have the same number of slices, give or take one
+  bool even = true;    // all chunks that matter have the same number of slices, give or take one
   int32_t skew_max = 0;
-  int64_t messages = 0;       // per slice
-  int64_t longest_bytes = 0;  // of a chunk
+  int64_t messages = 0;  // per slice
 };
 
 template <typename F>
@@ -33,7 +35,7 @@ std::vector<Slicing> SlicingsOf(const Plan& plan, const RunShape& run, int64_t s
   std::vector<int64_t> longest;
   ForEachOp(plan, [&](size_t lane, const Op& op) {
     if (longest.size() <= lane) longest.resize(lane + 1);
-    longest[lane] = std::max(longest[lane], run.ChunkBytes(plan, op.chunk));
+    longest[lane] = std::max(longest[lane], run.ChunkBytesMax(plan, op.chunk));
   });
   std::vector<Slicing> slicing;
   for (const int64_t bytes : longest) slicing.push_back(SlicingOf(bytes, 1, slice_bytes));
@@ -42,17 +44,18 @@ std::vector<Slicing> SlicingsOf(const Plan& plan, const RunShape& run, int64_t s
 
 Shape MeasureShape(const Plan& plan, const RunShape& run) {
   Shape shape;
-  int64_t fewest = -1;
+  for (const Slicing& slicing : run.slicing) shape.slices = std::max(shape.slices, slicing.slices);
+  double bytes_all = 0;
+  double bytes_short = 0;  // in chunks with fewer slices
   ForEachOp(plan, [&](size_t lane, const Op& op) {
-    const int64_t bytes = run.ChunkBytes(plan, op.chunk);
-    const int64_t slices = SlicesOf(bytes, run.slicing[lane]);
-    shape.longest_bytes = std::max(shape.longest_bytes, bytes);
-    shape.slices = std::max(shape.slices, slices);
-    fewest = fewest < 0 ? slices : std::min(fewest, slices);
+    const int64_t bytes = run.ChunkBytesMax(plan, op.chunk);
+    const int64_t slices = SlicesOf(bytes, run.slicing[lane]).slices;
+    bytes_all += static_cast<double>(bytes);
+    if (slices + 1 < shape.slices) bytes_short += static_cast<double>(bytes);
     shape.skew_max = std::max(shape.skew_max, op.skew);
     for (int32_t i = 0; i < op.outputs; ++i) shape.messages += plan.OutputsOf(op)[i].kind == Operand::Kind::kChannel;
   });
-  shape.even = fewest >= shape.slices - 1;
+  shape.even = bytes_short <= kUnevenShareMax * bytes_all;
   return shape;
 }
 
@@ -107,10 +110,7 @@ Status RunAll(const Plan& plan, const Topology& topology, const PathTable& paths
   Engine half_engine(plan, topology, paths, half);
   MYCEL_ASSIGN_OR_RETURN(const double half_us, half_engine.Run());
   const double pace = (result->time_us - half_us) / static_cast<double>(run.slices_max - half.slices_max);
-  int64_t slice_length = 1;
-  for (const Slicing& slicing : run.slicing) slice_length = std::max(slice_length, slicing.slice_elements);
-  const double slices = static_cast<double>(shape.longest_bytes) / static_cast<double>(slice_length);
-  result->time_us += pace * (slices - static_cast<double>(run.slices_max));
+  result->time_us += pace * static_cast<double>(shape.slices - run.slices_max);
   return OkStatus();
 }
 

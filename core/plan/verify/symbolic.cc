@@ -249,7 +249,9 @@ void SymbolicRun::AddReader(Segment& segment, int32_t op) {
     if (flat_.lane_of[U(known)] != flat_.lane_of[U(op)]) continue;
     const bool later = flat_.order[U(op)] >= flat_.order[U(known)];
     const int32_t last = later ? op : known;
-    if (flat_.op(last).chunk.begin > flat_.op(later ? known : op).chunk.begin) continue;
+    const Chunk& kept = flat_.op(last).chunk;
+    const Chunk& dropped = flat_.op(later ? known : op).chunk;
+    if (kept.begin > dropped.begin || kept.units() > dropped.units()) continue;
     readers_[U(r)].op = last;
     return;
   }
@@ -277,12 +279,16 @@ Status SymbolicRun::CheckOrder(int32_t earlier, int32_t later, bool earlier_writ
   const Chunk& first = flat_.op(earlier).chunk;
   const Chunk& second = flat_.op(later).chunk;
   const bool ordered = order_.Before(earlier, later);
-  if (ordered && first.begin >= second.begin) return OkStatus();
+  // A wider chunk's slices are longer (slicing.h): only then has `first` left behind what `second` comes to.
+  if (ordered && first.begin >= second.begin && first.units() >= second.units()) return OkStatus();
   const std::string pair = flat_.Describe(later) + (later_writes ? " writes " : " reads ") + DescribeChunk(second) +
                            " where " + flat_.Describe(earlier) + (earlier_writes ? " writes " : " reads ") +
                            DescribeChunk(first);
   if (!ordered) return Wrong(pair + ", and nothing orders the two; let one wait for the other");
-  return Wrong(pair + "; its slices begin later, so they run ahead of the other's; let both begin at the same unit");
+  if (first.begin < second.begin) {
+    return Wrong(pair + "; its slices begin later, so they run ahead of the other's; let both begin at the same unit");
+  }
+  return Wrong(pair + "; its slices are longer, so they run ahead of the other's; let both have the same units");
 }
 
 Status SymbolicRun::CheckRecvBuffers() const {
