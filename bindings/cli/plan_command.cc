@@ -89,7 +89,7 @@ std::vector<Command> DeclarePlan(CLI::App& root) {
   CLI::Option* bytes = AddBytes(app, &arguments.bytes, "size in nccl-tests' sense");
   AddPlanner(app, &arguments.planner);
   AddNumber(app, "--trees-per-root", &arguments.trees_per_root, 1, kTreesMax, "exactly so many trees for each root");
-  AddNumber(app, "--lanes", &arguments.lanes, 1, kLanesMax, "at most so many lanes (thread blocks) a rank [16]");
+  AddNumber(app, "--lanes", &arguments.lanes, 1, kLanesMax, "at most so many lanes (thread blocks) a rank [32]");
   AddNumber(app, "--root", &arguments.root, 0, INT32_MAX, "root of broadcast, reduce, gather, scatter [0]");
   app->add_option("--demand", arguments.demand, "alltoallv: CSV file, one row per sender, one byte count per receiver")
       ->type_name("M.csv");

@@ -25,7 +25,7 @@ struct PlanArguments {
   std::string demand;  // file; alltoallv only
   int64_t root = -1;   // -1: not given
   int64_t trees_per_root = 0;
-  int64_t lanes = 16;
+  int64_t lanes = 32;
   bool bytes_given = false;
 };
 

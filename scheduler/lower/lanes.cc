@@ -2,7 +2,8 @@
 //
 // Whole trees first: each group (trees that must share a lane) goes to the lane where its ranks have the least work.
 // Trees in different lanes do not wait for each other. If the busiest lane then has more than 9/8 of a fair share,
-// every tree is cut into one part per lane instead: all lanes look alike, at the price of more and smaller messages.
+// every tree is cut into 2, 4, ... parts, which are spread in the same way, and at last into one part per lane: then
+// all lanes look alike, at the price of more and smaller messages.
 #include <algorithm>
 
 #include "core/base/check.h"
@@ -10,6 +11,9 @@
 
 namespace mycel::lower {
 namespace {
+
+/// Trees are not cut into parts with more edges in all: such a plan costs more to make than even lanes save.
+constexpr int64_t kPartEdgesMax = 1 << 16;
 
 /// Units each rank handles in each lane.
 class LaneLoads {
@@ -46,7 +50,7 @@ class LaneLoads {
   std::vector<int64_t> loads_;
 };
 
-/// Gives whole groups to lanes; false when the result is uneven.
+/// Gives groups to lanes; false when the result is uneven.
 bool SpreadGroups(int32_t lanes, Draft* draft) {
   const std::vector<Tree>& trees = draft->schedule.trees;
   const std::vector<int32_t> group_of_tree = InPlaceGroups(*draft);
@@ -73,33 +77,50 @@ bool SpreadGroups(int32_t lanes, Draft* draft) {
   return loads.Even();
 }
 
-/// Cuts every tree into `lanes` parts. Regular blocks get finer units; the units of v-collectives are elements, whose
-/// chunks are cut as evenly as they go.
-void CutTrees(int32_t lanes, Draft* draft) {
-  Schedule& schedule = draft->schedule;
+int64_t EdgeCount(const Schedule& schedule) {
+  int64_t edges = 0;
+  for (const Tree& tree : schedule.trees) edges += static_cast<int64_t>(tree.up.size() + tree.down.size());
+  return edges;
+}
+
+/// Cuts every tree into `parts` parts. Regular blocks get finer units; the units of v-collectives are elements, whose
+/// chunks are cut as evenly as they go. The parts of a tree follow each other.
+Schedule CutTrees(const Schedule& whole, int64_t parts) {
+  Schedule schedule = whole;
   const bool regular = schedule.block_units.empty();
-  std::vector<Tree> cut;
-  std::vector<int32_t> lane_of_tree;
-  cut.reserve(schedule.trees.size() * static_cast<size_t>(lanes));
-  for (const Tree& tree : schedule.trees) {
-    for (int64_t lane = 0; lane < lanes; ++lane) {
+  schedule.trees.clear();
+  schedule.trees.reserve(whole.trees.size() * static_cast<size_t>(parts));
+  for (const Tree& tree : whole.trees) {
+    for (int64_t i = 0; i < parts; ++i) {
       Chunk part = tree.chunk;
       if (regular) {
-        part.begin = tree.chunk.begin * lanes + tree.chunk.units() * lane;
+        part.begin = tree.chunk.begin * parts + tree.chunk.units() * i;
         part.end = part.begin + tree.chunk.units();
       } else {
-        part.begin = tree.chunk.begin + ElementOf(tree.chunk.units(), lane, lanes);
-        part.end = tree.chunk.begin + ElementOf(tree.chunk.units(), lane + 1, lanes);
+        part.begin = tree.chunk.begin + ElementOf(tree.chunk.units(), i, parts);
+        part.end = tree.chunk.begin + ElementOf(tree.chunk.units(), i + 1, parts);
       }
       if (part.units() == 0) continue;
-      cut.push_back(tree);
-      cut.back().chunk = part;
-      lane_of_tree.push_back(static_cast<int32_t>(lane));
+      schedule.trees.push_back(tree);
+      schedule.trees.back().chunk = part;
     }
   }
-  if (regular) schedule.units_per_block *= lanes;
-  schedule.trees = std::move(cut);
-  draft->lane_of_tree = std::move(lane_of_tree);
+  if (regular) schedule.units_per_block *= parts;
+  return schedule;
+}
+
+/// One part of each tree in each lane.
+void PartToLane(int32_t lanes, Draft* draft) {
+  const Schedule whole = std::move(draft->schedule);
+  draft->schedule = CutTrees(whole, lanes);
+  draft->lane_of_tree.clear();
+  for (const Tree& tree : whole.trees) {
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      const bool empty = !whole.block_units.empty() &&
+                         ElementOf(tree.chunk.units(), lane, lanes) == ElementOf(tree.chunk.units(), lane + 1, lanes);
+      if (!empty) draft->lane_of_tree.push_back(static_cast<int32_t>(lane));
+    }
+  }
 }
 
 }  // namespace
@@ -108,7 +129,23 @@ Status AssignLanes(const LowerOptions& options, Draft* draft) {
   MYCEL_CHECK_GE(options.lanes, 1);
   draft->lane_count = options.lanes;
   draft->lane_of_tree.assign(draft->schedule.trees.size(), 0);
-  if (options.lanes > 1 && !SpreadGroups(options.lanes, draft)) CutTrees(options.lanes, draft);
+  if (options.lanes == 1 || SpreadGroups(options.lanes, draft)) return OkStatus();
+  const int64_t edges = std::max<int64_t>(1, EdgeCount(draft->schedule));
+  Draft cut;
+  for (int32_t parts = 2; parts < options.lanes && parts * edges <= kPartEdgesMax; parts *= 2) {
+    cut = *draft;
+    cut.schedule = CutTrees(draft->schedule, parts);
+    cut.lane_of_tree.assign(cut.schedule.trees.size(), 0);
+    if (SpreadGroups(options.lanes, &cut)) {
+      *draft = std::move(cut);
+      return OkStatus();
+    }
+  }
+  if (options.lanes * edges <= kPartEdgesMax) {
+    PartToLane(options.lanes, draft);
+  } else if (!cut.schedule.trees.empty()) {
+    *draft = std::move(cut);  // as even as the limit allows
+  }
   return OkStatus();
 }
 

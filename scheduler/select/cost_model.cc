@@ -28,8 +28,9 @@ CostModel HostCostModel(int32_t rank_count, int32_t cores) {
 CostModel FabricCostModel() {
   CostModel model;
   model.device = CostModel::Device::kFabric;
-  model.op_us = 0.5;     // flag over the link and a barrier of the thread block
-  model.lane_GBps = 40;  // one thread block, load/store
+  model.op_us = 0.5;              // flag over the link and a barrier of the thread block
+  model.lane_GBps = 40;           // one thread block, load/store
+  model.channel_bytes = 4 << 20;  // device memory is not scarce
   return model;
 }
 

@@ -18,8 +18,10 @@ namespace {
 constexpr int64_t kInlineSliceBytes = 4096;
 constexpr int64_t kSliceBytesMin = 8 * 1024;
 constexpr int64_t kSliceBytesMax = 256 * 1024;
-/// Candidates worth a simulation, and slices of each.
+/// Schedules worth a simulation: so many, if they may be that much slower than the best by their estimates.
 constexpr size_t kSimulatedMax = 4;
+constexpr double kPlayoffFactor = 2;
+/// Slices and messages of each simulation.
 constexpr int32_t kSimulatedSlices = 16;
 constexpr int64_t kSimulatedMessages = 200'000;
 /// Plans with more messages per slice go by their estimate alone: simulating them would take seconds.
@@ -109,11 +111,12 @@ void EnterShapes(size_t index, const PlanRequest& request, const CostModel& cost
     candidate.estimated_us = estimate.Us(cost, shape);
     contest->candidates.emplace_back(std::move(candidate), index);
   };
-  const int64_t skew_slots = estimate.channel_messages() + kSlotsSpare;
   for (const int64_t slice_bytes : SliceSizes(estimate, cost)) {
     const bool one_slice = slice_bytes >= estimate.longest_bytes();
-    const bool fits_skewed = skew_slots <= kSlotCountMax && skew_slots * slice_bytes <= cost.channel_bytes;
     for (int32_t lanes = 1; lanes <= std::max(1, request.lanes); lanes *= 2) {
+      // At best the lanes share a channel's messages evenly; what lowering makes of it is looked at later.
+      const int64_t skew_slots = (estimate.channel_messages() + lanes - 1) / lanes + kSlotsSpare;
+      const bool fits_skewed = skew_slots <= kSlotCountMax && skew_slots * slice_bytes <= cost.channel_bytes;
       for (const bool pipelined : {false, true}) {
         if (pipelined && (one_slice || estimate.phases() == 1 || !fits_skewed)) continue;
         Shape shape{slice_bytes, pipelined, lanes,
@@ -152,6 +155,27 @@ StatusOr<Plan> LowerCandidate(const Contest& contest, const std::pair<Candidate,
   return Lower(contest.entrants[entry.second].schedule, topology, options);
 }
 
+bool IsPipelined(const Plan& plan) {
+  for (const RankPlan& rank : plan.ranks) {
+    for (const Lane& lane : rank.lanes) {
+      if (std::any_of(lane.ops.begin(), lane.ops.end(), [](const Op& op) { return op.skew > 0; })) return true;
+    }
+  }
+  return false;
+}
+
+/// Makes the first candidate whose plan is what its estimate speaks of the winner: lowering leaves the skew out where a
+/// channel would need too many slots. At least the last one is.
+StatusOr<Plan> LowerWinner(const Topology& topology, const CostModel& cost, Contest* contest) {
+  auto& candidates = contest->candidates;
+  for (auto at = candidates.begin();; ++at) {
+    MYCEL_ASSIGN_OR_RETURN(Plan plan, LowerCandidate(*contest, *at, topology, cost));
+    if (at->first.pipelined && !IsPipelined(plan) && at + 1 != candidates.end()) continue;
+    std::rotate(candidates.begin(), at, at + 1);
+    return plan;
+  }
+}
+
 int64_t MessagesPerSlice(const Plan& plan) {
   int64_t messages = 0;
   for (const RankPlan& rank : plan.ranks) {
@@ -178,25 +202,39 @@ StatusOr<double> SimulatedUs(const Plan& plan, const Topology& topology, const P
   return result.time_us;
 }
 
-/// Simulates the best few and reorders them; returns the plan of the winner. All or none are simulated, since simulated
-/// times must not be compared with estimates.
+/// The contest's candidates are sorted. Simulates the best shape of each schedule that may win and reorders them;
+/// returns the plan of the winner. Where one schedule stands alone, its estimates are left to choose its shape: they
+/// rank shapes of one schedule well, and simulation takes longer than planning. All or none are simulated, since
+/// simulated times must not be compared with estimates.
 StatusOr<Plan> Playoff(const Topology& topology, const PlanRequest& request, const CostModel& cost, Contest* contest) {
-  const size_t count = std::min(kSimulatedMax, contest->candidates.size());
+  std::vector<size_t> finalists;
+  std::vector<bool> seen(contest->entrants.size(), false);
+  const double best_us = TimeOf(contest->candidates.front().first);
+  for (size_t i = 0; i < contest->candidates.size() && finalists.size() < kSimulatedMax; ++i) {
+    const auto& [candidate, entrant] = contest->candidates[i];
+    if (seen[entrant] || TimeOf(candidate) > kPlayoffFactor * best_us) continue;
+    seen[entrant] = true;
+    finalists.push_back(i);
+  }
+  if (finalists.size() == 1) return LowerWinner(topology, cost, contest);
   std::vector<Plan> plans;
-  for (size_t i = 0; i < count; ++i) {
+  for (const size_t i : finalists) {
     MYCEL_ASSIGN_OR_RETURN(Plan plan, LowerCandidate(*contest, contest->candidates[i], topology, cost));
     plans.push_back(std::move(plan));
     if (MessagesPerSlice(plans.back()) > kPlayoffMessagesMax) return std::move(plans.front());
   }
-  for (size_t i = 0; i < count; ++i) {
-    MYCEL_ASSIGN_OR_RETURN(contest->candidates[i].first.simulated_us, SimulatedUs(plans[i], topology, request, cost));
+  size_t best = 0;
+  for (size_t k = 0; k < finalists.size(); ++k) {
+    Candidate& candidate = contest->candidates[finalists[k]].first;
+    MYCEL_ASSIGN_OR_RETURN(candidate.simulated_us, SimulatedUs(plans[k], topology, request, cost));
+    if (Better(contest->candidates[finalists[k]], contest->candidates[finalists[best]])) best = k;
   }
-  const auto begin = contest->candidates.begin();
-  const auto end = begin + static_cast<int64_t>(count);
-  const auto best = std::min_element(begin, end, Better);
-  Plan plan = std::move(plans[static_cast<size_t>(best - begin)]);
-  std::sort(begin, end, Better);
-  return plan;
+  // The finalists first, in their order.
+  std::stable_sort(contest->candidates.begin(), contest->candidates.end(), [](const auto& a, const auto& b) {
+    const bool x = a.first.simulated_us >= 0, y = b.first.simulated_us >= 0;
+    return x != y ? x : x && Better(a, b);
+  });
+  return std::move(plans[best]);
 }
 
 std::string Microseconds(double us) {
@@ -249,7 +287,7 @@ StatusOr<Choice> ChoosePlan(const Topology& topology, const PlanRequest& request
   if (cost.device == CostModel::Device::kFabric && request.bytes > 0) {
     MYCEL_ASSIGN_OR_RETURN(choice.plan, select::Playoff(topology, request, cost, &contest));
   } else {
-    MYCEL_ASSIGN_OR_RETURN(choice.plan, select::LowerCandidate(contest, contest.candidates.front(), topology, cost));
+    MYCEL_ASSIGN_OR_RETURN(choice.plan, select::LowerWinner(topology, cost, &contest));
   }
   choice.schedule = std::move(contest.entrants[contest.candidates.front().second].schedule);
   choice.reason = select::ReasonOf(contest, request.bytes);
