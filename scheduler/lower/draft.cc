@@ -1,8 +1,7 @@
 #include "scheduler/lower/draft.h"
 
-#include <algorithm>
-
 #include "core/base/check.h"
+#include "scheduler/lower/radix_sort.h"
 
 namespace mycel::lower {
 
@@ -29,8 +28,7 @@ std::vector<bool> ContestedOps(const Draft& draft) {
       messages.push_back({source << 48 | target << 32 | static_cast<uint64_t>(op.lane) << 24 | phase, i});
     }
   }
-  std::sort(messages.begin(), messages.end(),
-            [](const Message& a, const Message& b) { return a.key != b.key ? a.key < b.key : a.op < b.op; });
+  RadixSort(&messages);
   std::vector<bool> contested(draft.ops.size(), false);
   // One message shows up twice, at its sender and at its receiver: more than two equal keys are a contest.
   for (size_t first = 0; first < messages.size();) {

@@ -1,9 +1,9 @@
 // Draft -> Plan. Ops of a lane are ordered by phase, then turn (rotate.cc), then tree; channel index = lane.
 #include <algorithm>
-#include <numeric>
-#include <tuple>
 
+#include "core/base/check.h"
 #include "scheduler/lower/passes.h"
+#include "scheduler/lower/radix_sort.h"
 
 namespace mycel::lower {
 namespace {
@@ -38,17 +38,24 @@ Plan EmitPlan(const Draft& draft, const Topology& topology, Protocol protocol) {
   plan.ranks.resize(static_cast<size_t>(schedule.rank_count));
   for (RankPlan& rank : plan.ranks) rank.lanes.resize(static_cast<size_t>(draft.lane_count));
 
-  std::vector<size_t> order(draft.ops.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const DraftOp& x = draft.ops[a];
-    const DraftOp& y = draft.ops[b];
-    return std::tie(x.rank, x.lane, x.phase, x.turn, x.tree) < std::tie(y.rank, y.lane, y.phase, y.turn, y.tree);
-  });
+  struct Place {
+    uint64_t key;  // rank, lane, phase, turn
+    size_t op;
+  };
+  std::vector<Place> order;
+  order.reserve(draft.ops.size());
+  for (size_t i = 0; i < draft.ops.size(); ++i) {
+    const DraftOp& op = draft.ops[i];
+    MYCEL_CHECK(i == 0 || draft.ops[i - 1].tree <= op.tree);  // what is equal stays in the order of trees
+    order.push_back({static_cast<uint64_t>(op.rank.value()) << 48 | static_cast<uint64_t>(op.lane) << 40 |
+                         static_cast<uint64_t>(op.phase) << 16 | static_cast<uint64_t>(op.turn),
+                     i});
+  }
+  RadixSort(&order);
   PlanBuilder builder(&plan);
   std::vector<Operand> inputs, outputs;
-  for (const size_t i : order) {
-    const DraftOp& op = draft.ops[i];
+  for (const Place& place : order) {
+    const DraftOp& op = draft.ops[place.op];
     inputs.clear();
     outputs.clear();
     for (int32_t p = 0; p < op.inputs; ++p) {

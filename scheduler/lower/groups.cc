@@ -8,13 +8,13 @@
 
 #include "core/base/check.h"
 #include "scheduler/lower/draft.h"
+#include "scheduler/lower/radix_sort.h"
 
 namespace mycel::lower {
 namespace {
 
 struct Touch {
-  int32_t rank;
-  int64_t place;
+  uint64_t key;  // rank and place
   int64_t begin;
   int64_t end;
   int32_t tree;
@@ -41,6 +41,13 @@ class Partition {
   std::vector<int32_t> parent_;
 };
 
+/// In place, receive places may lie before the send buffer.
+uint64_t KeyOf(Rank rank, int64_t place) {
+  constexpr int64_t kPlacesMax = int64_t{1} << 30;
+  MYCEL_CHECK(-kPlacesMax < place && place < kPlacesMax);
+  return static_cast<uint64_t>(rank.value()) << 32 | static_cast<uint64_t>(place + kPlacesMax);
+}
+
 void AddTouches(const Draft& draft, int32_t index, std::vector<Touch>* touches) {
   const Tree& tree = draft.schedule.trees[static_cast<size_t>(index)];
   const int32_t block = tree.chunk.block;
@@ -50,10 +57,10 @@ void AddTouches(const Draft& draft, int32_t index, std::vector<Touch>* touches) 
     const int64_t moved = recv + draft.contract.InPlaceOffset(rank);
     if (send >= 0) {
       const bool writes = recv >= 0 && moved == send;
-      touches->push_back({rank.value(), send, tree.chunk.begin, tree.chunk.end, index, writes});
+      touches->push_back({KeyOf(rank, send), tree.chunk.begin, tree.chunk.end, index, writes});
       if (writes) return;
     }
-    if (recv >= 0) touches->push_back({rank.value(), moved, tree.chunk.begin, tree.chunk.end, index, true});
+    if (recv >= 0) touches->push_back({KeyOf(rank, moved), tree.chunk.begin, tree.chunk.end, index, true});
   };
   touch(tree.root, true, true);
   for (const TreeEdge& edge : tree.up) touch(edge.source, true, false);
@@ -66,19 +73,22 @@ std::vector<int32_t> InPlaceGroups(const Draft& draft) {
   const size_t tree_count = draft.schedule.trees.size();
   std::vector<Touch> touches;
   for (size_t i = 0; i < tree_count; ++i) AddTouches(draft, static_cast<int32_t>(i), &touches);
-  std::sort(touches.begin(), touches.end(), [](const Touch& a, const Touch& b) {
-    if (a.rank != b.rank) return a.rank < b.rank;
-    if (a.place != b.place) return a.place < b.place;
-    if (a.begin != b.begin) return a.begin < b.begin;
-    return a.tree < b.tree;
-  });
+  RadixSort(&touches);
+  for (size_t first = 0, last = 0; first < touches.size(); first = last) {
+    const auto by_begin = [](const Touch& a, const Touch& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.tree < b.tree;
+    };
+    while (last < touches.size() && touches[last].key == touches[first].key) ++last;
+    const auto begin = touches.begin() + static_cast<int64_t>(first);
+    const auto end = touches.begin() + static_cast<int64_t>(last);
+    if (!std::is_sorted(begin, end, by_begin)) std::sort(begin, end, by_begin);
+  }
   Partition groups(tree_count);
   for (size_t first = 0; first < touches.size();) {
     int64_t end = touches[first].end;
     bool writes = touches[first].writes;
     size_t last = first + 1;
-    while (last < touches.size() && touches[last].rank == touches[first].rank &&
-           touches[last].place == touches[first].place && touches[last].begin < end) {
+    while (last < touches.size() && touches[last].key == touches[first].key && touches[last].begin < end) {
       end = std::max(end, touches[last].end);
       writes = writes || touches[last].writes;
       ++last;

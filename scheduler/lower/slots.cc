@@ -12,6 +12,7 @@
 
 #include "core/base/check.h"
 #include "scheduler/lower/passes.h"
+#include "scheduler/lower/radix_sort.h"
 
 namespace mycel::lower {
 namespace {
@@ -23,8 +24,9 @@ struct SlotNeed {
 
 SlotNeed NeedOf(const Draft& draft) {
   struct Message {
-    uint64_t channel;
-    int32_t phase;
+    uint64_t key;  // source, target, lane; then the phase
+    uint64_t channel() const { return key >> 24; }
+    int32_t phase() const { return static_cast<int32_t>(key & 0xffffff); }
   };
   std::vector<Message> messages;
   messages.reserve(draft.ports.size());
@@ -32,20 +34,19 @@ SlotNeed NeedOf(const Draft& draft) {
     for (int32_t p = 0; p < op.outputs; ++p) {
       const Port& port = draft.OutputsOf(op)[p];
       if (port.kind != Operand::Kind::kChannel) continue;
-      messages.push_back({static_cast<uint64_t>(op.rank.value()) << 40 |
-                              static_cast<uint64_t>(port.peer.value()) << 16 | static_cast<uint64_t>(op.lane),
-                          op.phase});
+      MYCEL_CHECK_LT(op.phase, 1 << 24);
+      messages.push_back({static_cast<uint64_t>(op.rank.value()) << 48 |
+                          static_cast<uint64_t>(port.peer.value()) << 32 | static_cast<uint64_t>(op.lane) << 24 |
+                          static_cast<uint64_t>(op.phase)});
     }
   }
-  std::sort(messages.begin(), messages.end(), [](const Message& a, const Message& b) {
-    return a.channel != b.channel ? a.channel < b.channel : a.phase < b.phase;
-  });
+  RadixSort(&messages);
   SlotNeed need;
   for (size_t first = 0; first < messages.size();) {
     size_t last = first, near = first;  // near: first message that is at most one phase older than `last`
     int32_t x = 1;
-    for (; last < messages.size() && messages[last].channel == messages[first].channel; ++last) {
-      while (messages[near].phase + 1 < messages[last].phase) ++near;
+    for (; last < messages.size() && messages[last].channel() == messages[first].channel(); ++last) {
+      while (messages[near].phase() + 1 < messages[last].phase()) ++near;
       x = std::max(x, static_cast<int32_t>(last - near + 1));
     }
     need.plain = std::max(need.plain, x);
