@@ -44,7 +44,7 @@ endif()
 
 mycel_optional_pkg(HWLOC hwloc hwloc "host topology discovery")
 mycel_optional_pkg(PUGIXML pugixml pugixml "NCCL and MSCCL XML files")
-mycel_optional_pkg(CLP CLP clp "linear programs of the flow planner")
+mycel_optional_pkg(CLP CLP clp "linear programs: the optimum of allreduce")
 mycel_optional_pkg(UCX UCX ucx "RDMA and TCP transport")
 mycel_optional_pkg(IBVERBS libibverbs libibverbs "network device discovery")
 # Debian keeps both implementations' pkg-config files beside each other, whichever `mpi.pc` points to.
