@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/base/int128.h"
 #include "scheduler/bound/partition.h"
 #include "scheduler/graph/scaled_graph.h"
@@ -83,12 +84,8 @@ class Tightest {
   Optimum best_;
 };
 
-/// The larger of the cut bound and of what groups prove; the optimum when reduce-scatter and allgather in turn reach
-/// it.
-StatusOr<Optimum> AllReduceBound(const Topology& topology) {
-  MYCEL_ASSIGN_OR_RETURN(Optimum in_turn, AllReduceOptimum(topology));
-  if (in_turn.kind == BoundKind::kOptimum) return in_turn;
-  MYCEL_ASSIGN_OR_RETURN(const ScaledGraph graph, ScaleCapacities(topology));
+/// The larger of the cut bound and of what groups prove. `in_turn`: the best of reduce-scatter, then allgather.
+StatusOr<Optimum> GroupsBound(const Topology& topology, const ScaledGraph& graph, const Optimum& in_turn) {
   Tightest tightest(topology, graph, "shards");
   Optimum cut = in_turn;
   cut.inv_x = cut.lower_bound;
@@ -101,12 +98,42 @@ StatusOr<Optimum> AllReduceBound(const Topology& topology) {
     const int128 amount = int128{2} * n * (partition.groups - 1);
     MYCEL_RETURN_IF_ERROR(tightest.ShowBorders(amount, partition, BordersOf(partition, graph)));
   }
-  Optimum bound = tightest.Take();
-  if (bound.inv_x == in_turn.inv_x && graph.SwitchesBalanced()) {
-    bound.kind = BoundKind::kOptimum;
-    bound.proof += ", and reduce-scatter followed by allgather reaches that";
+  return tightest.Take();
+}
+
+/// What `rates` say, added to a bound that is known without them.
+Status AddRates(const Topology& topology, const ScaledGraph& graph, const AllReduceRates& rates, Optimum* optimum) {
+  if (!rates.exact) {
+    optimum->proof += "; a linear program over root shares, solved in floating point, reaches about " +
+                      std::to_string(rates.inv_x.ToDouble()) + " ns a byte";
+    return OkStatus();
   }
-  return bound;
+  MYCEL_CHECK(rates.inv_x >= optimum->inv_x);
+  const bool met = rates.inv_x == optimum->inv_x;
+  optimum->inv_x = optimum->lower_bound = rates.inv_x;
+  optimum->kind = BoundKind::kOptimum;
+  if (met) {
+    optimum->proof += ", and trees with the root shares of a linear program reach that";
+    return OkStatus();
+  }
+  if (!rates.cut.empty()) {
+    optimum->cut = rates.cut;
+    optimum->cut_demand = topology.rank_count();
+    std::vector<bool> inside(static_cast<size_t>(topology.node_count()), false);
+    for (const NodeId node : rates.cut) inside[node.index()] = true;
+    int64_t out = 0;
+    for (const ScaledGraph::Edge& edge : graph.edges) {
+      if (inside[static_cast<size_t>(edge.source)] && !inside[static_cast<size_t>(edge.target)]) out += edge.capacity;
+    }
+    MYCEL_ASSIGN_OR_RETURN(optimum->cut_bandwidth, graph.Bandwidth(out));
+  }
+  optimum->proof = "a linear program over root shares with " + std::to_string(rates.cuts) +
+                   " cuts, its prices checked in fractions, proves that reducing every byte at a rank and spreading it "
+                   "from there takes " +
+                   rates.inv_x.ToString() + " ns a byte at least" +
+                   (rates.cut.empty() ? "" : " (the dearest cut is " + NodeSetText(topology, rates.cut) + ")") +
+                   ", and trees with its root shares reach that";
+  return OkStatus();
 }
 
 /// What rank i has for rank j: one block, or bytes.
@@ -207,10 +234,37 @@ StatusOr<Optimum> PairsBound(const Topology& topology, const PlanRequest& reques
 }  // namespace
 }  // namespace bound
 
+StatusOr<AllReduceBound> AllReduceBoundOf(const Topology& topology) {
+  AllReduceBound answer;
+  MYCEL_ASSIGN_OR_RETURN(const Optimum in_turn, AllReduceOptimum(topology));
+  answer.optimum = in_turn;
+  answer.in_turn = in_turn.inv_x;
+  if (in_turn.kind == BoundKind::kOptimum) return answer;
+  MYCEL_ASSIGN_OR_RETURN(const ScaledGraph graph, ScaleCapacities(topology));
+  answer.balanced = graph.SwitchesBalanced();
+  MYCEL_ASSIGN_OR_RETURN(answer.optimum, bound::GroupsBound(topology, graph, in_turn));
+  if (answer.optimum.inv_x == in_turn.inv_x && answer.balanced) {
+    answer.optimum.kind = BoundKind::kOptimum;
+    answer.optimum.proof += ", and reduce-scatter followed by allgather reaches that";
+    return answer;
+  }
+  StatusOr<AllReduceRates> rates = FindAllReduceRates(topology);
+  if (!rates.ok()) {
+    answer.unsolved = StatusMessage(rates.status());
+    answer.optimum.proof += "; whether one comes close is not known: " + answer.unsolved;
+    return answer;
+  }
+  MYCEL_RETURN_IF_ERROR(bound::AddRates(topology, graph, *rates, &answer.optimum));
+  if (rates->inv_x < in_turn.inv_x || !answer.balanced) answer.rates = *std::move(rates);
+  return answer;
+}
+
 StatusOr<Optimum> BoundOf(const Topology& topology, const PlanRequest& request) {
   switch (request.collective) {
-    case Collective::kAllReduce:
-      return bound::AllReduceBound(topology);
+    case Collective::kAllReduce: {
+      MYCEL_ASSIGN_OR_RETURN(AllReduceBound answer, AllReduceBoundOf(topology));
+      return std::move(answer.optimum);
+    }
     case Collective::kAllToAll:
     case Collective::kAllToAllV:
       return bound::PairsBound(topology, request);

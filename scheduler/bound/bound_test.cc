@@ -11,6 +11,7 @@
 #include "core/topo/gallery.h"
 #include "core/topo/topology_json.h"
 #include "scheduler/bound/partition.h"
+#include "scheduler/lp/lp_solver.h"
 
 namespace mycel {
 namespace {
@@ -62,6 +63,42 @@ TEST(Bound, AllReduce) {
   EXPECT_EQ(Algbw("mi250-8plus8", Collective::kAllReduce), Rational(128));
   EXPECT_EQ(Algbw("torus-4x4", Collective::kAllReduce), Rational(25) * Rational(32, 15));
   EXPECT_EQ(Algbw("fullmesh-8", Collective::kAllReduce), Rational(100));
+}
+
+// Where cuts and groups leave a gap, the linear program closes it, and its rates come along.
+TEST(Bound, AllReduceByLinearProgram) {
+  if (!LpSolver::Available()) GTEST_SKIP() << "built without CLP";
+  const Topology mixed = *ReadTopologyFile("tests/topologies/mixed-14.json");
+  const StatusOr<AllReduceBound> known = AllReduceBoundOf(mixed);
+  ASSERT_TRUE(known.ok()) << known.status();
+  EXPECT_EQ(known->optimum.inv_x, Rational(112, 89));
+  EXPECT_EQ(known->optimum.kind, BoundKind::kOptimum);
+  EXPECT_NE(known->optimum.proof.find("linear program"), std::string::npos) << known->optimum.proof;
+  EXPECT_FALSE(known->optimum.cut.empty());
+  EXPECT_GT(known->in_turn, known->optimum.inv_x);
+  ASSERT_TRUE(known->rates.has_value());
+  EXPECT_EQ(known->rates->inv_x, Rational(112, 89));
+  EXPECT_TRUE(known->unsolved.empty());
+
+  // Groups prove 3/2 GB/s; the program shows that it is reached.
+  const StatusOr<AllReduceBound> mesh = AllReduceBoundOf(Gallery("mesh-3x3"));
+  EXPECT_EQ(mesh->optimum.kind, BoundKind::kOptimum);
+  EXPECT_NE(mesh->optimum.proof.find("root shares of a linear program reach that"), std::string::npos);
+}
+
+TEST(Bound, AllReduceIsNotSentToTheLinearProgramInVain) {
+  for (const char* name : {"dgx-a100-x4", "dgx-h100-x2", "mi250", "mi250-x2", "ring8", "torus-4x4", "hypercube-4"}) {
+    const StatusOr<AllReduceBound> known = AllReduceBoundOf(Gallery(name));
+    ASSERT_TRUE(known.ok()) << known.status();
+    EXPECT_EQ(known->optimum.kind, BoundKind::kOptimum) << name;
+    EXPECT_FALSE(known->rates.has_value()) << name;
+    EXPECT_EQ(known->in_turn, known->optimum.inv_x) << name;
+  }
+  const StatusOr<AllReduceBound> large = AllReduceBoundOf(Gallery("mesh-32x32"));
+  ASSERT_TRUE(large.ok()) << large.status();
+  EXPECT_EQ(large->optimum.kind, BoundKind::kLowerBound);
+  EXPECT_FALSE(large->unsolved.empty());
+  EXPECT_NE(large->optimum.proof.find(large->unsolved), std::string::npos);
 }
 
 TEST(Bound, AllToAll) {
