@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "scheduler/bound/bound.h"
+#include "scheduler/forest/allreduce_trees.h"
 #include "scheduler/forest/spanning_forest.h"
 
 namespace mycel {
@@ -49,9 +51,10 @@ struct Cover {
   int64_t end;
 };
 
-std::vector<std::vector<Cover>> CoverByRoot(const SpanningForest& forest, int32_t rank_count, int64_t units_per_tree) {
+std::vector<std::vector<Cover>> CoverByRoot(const std::vector<ForestTree>& trees, int32_t rank_count,
+                                            int64_t units_per_tree) {
   std::vector<std::vector<Cover>> covers(static_cast<size_t>(rank_count));
-  for (const ForestTree& tree : forest.trees) {
+  for (const ForestTree& tree : trees) {
     std::vector<Cover>& cover = covers[tree.root.index()];
     const int64_t begin = cover.empty() ? 0 : cover.back().end;
     cover.push_back({&tree, begin, begin + tree.multiplicity * units_per_tree});
@@ -62,7 +65,7 @@ std::vector<std::vector<Cover>> CoverByRoot(const SpanningForest& forest, int32_
 /// One direction only: every tree is a chunk of its root's block.
 void AddOneWay(const SpanningForest& forest, bool up, bool one_block, Schedule* schedule) {
   RouteList routes(&schedule->routes);
-  for (const std::vector<Cover>& covers : CoverByRoot(forest, schedule->rank_count, 1)) {
+  for (const std::vector<Cover>& covers : CoverByRoot(forest.trees, schedule->rank_count, 1)) {
     for (const Cover& cover : covers) {
       Tree tree;
       tree.root = cover.tree->root;
@@ -73,23 +76,23 @@ void AddOneWay(const SpanningForest& forest, bool up, bool one_block, Schedule* 
   }
 }
 
-/// Reduce trees joined to broadcast trees at the root, unit range by unit range.
-void AddJoined(const SpanningForest& up, const SpanningForest& down, Schedule* schedule) {
+/// Reduce trees joined to broadcast trees at the root, unit range by unit range. Each root's two covers are equally
+/// long; a root without trees has no share of the vector.
+void AddJoined(const std::vector<std::vector<Cover>>& up, const std::vector<std::vector<Cover>>& down,
+               Schedule* schedule) {
   RouteList routes(&schedule->routes);
-  const int64_t share = std::lcm(up.trees_per_weight, down.trees_per_weight);
-  schedule->units_per_block = share * schedule->rank_count;
-  const auto up_covers = CoverByRoot(up, schedule->rank_count, share / up.trees_per_weight);
-  const auto down_covers = CoverByRoot(down, schedule->rank_count, share / down.trees_per_weight);
-  for (size_t root = 0; root < up_covers.size(); ++root) {
+  int64_t base = 0;
+  for (size_t root = 0; root < up.size(); ++root) {
+    const int64_t share = up[root].empty() ? 0 : up[root].back().end;
+    MYCEL_CHECK_EQ(share, down[root].empty() ? 0 : down[root].back().end);
     size_t u = 0;
     size_t d = 0;
     for (int64_t at = 0; at < share;) {
-      const Cover& in = up_covers[root][u];
-      const Cover& out = down_covers[root][d];
+      const Cover& in = up[root][u];
+      const Cover& out = down[root][d];
       Tree tree;
       tree.root = in.tree->root;
       const int64_t end = std::min(in.end, out.end);
-      const int64_t base = static_cast<int64_t>(root) * share;
       tree.chunk = {0, base + at, base + end};
       tree.up = UpEdges(*in.tree, &routes);
       tree.down = Edges(*out.tree, &routes);
@@ -98,7 +101,36 @@ void AddJoined(const SpanningForest& up, const SpanningForest& down, Schedule* s
       u += in.end == end ? 1 : 0;
       d += out.end == end ? 1 : 0;
     }
+    base += share;
   }
+  schedule->units_per_block = base;
+}
+
+/// Reduce-scatter joined to allgather: equal roots, `trees_per_root` trees each (0: as many as the optimum needs).
+Status AddInTurn(const Topology& topology, int64_t trees_per_root, Schedule* schedule) {
+  const std::vector<int64_t> weights(static_cast<size_t>(topology.rank_count()), 1);
+  MYCEL_ASSIGN_OR_RETURN(const SpanningForest up, PackSpanningForest(topology, weights, trees_per_root, true));
+  MYCEL_ASSIGN_OR_RETURN(const SpanningForest down, PackSpanningForest(topology, weights, trees_per_root, false));
+  const int64_t share = std::lcm(up.trees_per_weight, down.trees_per_weight);
+  AddJoined(CoverByRoot(up.trees, schedule->rank_count, share / up.trees_per_weight),
+            CoverByRoot(down.trees, schedule->rank_count, share / down.trees_per_weight), schedule);
+  return OkStatus();
+}
+
+/// Unequal roots where they are faster, else equal ones.
+Status AddAllReduce(const Topology& topology, int64_t trees_per_root, Schedule* schedule) {
+  if (trees_per_root > 0) return AddInTurn(topology, trees_per_root, schedule);
+  MYCEL_ASSIGN_OR_RETURN(const AllReduceBound known, AllReduceBoundOf(topology));
+  if (known.rates) {
+    MYCEL_ASSIGN_OR_RETURN(const AllReduceTrees trees, PackAllReduceTrees(topology, *known.rates));
+    // Rates that had to be rounded may have lost what they were better by.
+    if (trees.inv_x < known.in_turn || !known.balanced) {
+      AddJoined(CoverByRoot(trees.up, schedule->rank_count, 1), CoverByRoot(trees.down, schedule->rank_count, 1),
+                schedule);
+      return OkStatus();
+    }
+  }
+  return AddInTurn(topology, trees_per_root, schedule);
 }
 
 class ForestPlannerImpl final : public Planner {
@@ -140,11 +172,7 @@ class ForestPlannerImpl final : public Planner {
     }
     const bool reduces = InfoOf(request.collective).reduces;
     if (request.collective == Collective::kAllReduce) {
-      MYCEL_ASSIGN_OR_RETURN(const SpanningForest up,
-                             PackSpanningForest(topology, weights, request.trees_per_root, true));
-      MYCEL_ASSIGN_OR_RETURN(const SpanningForest down,
-                             PackSpanningForest(topology, weights, request.trees_per_root, false));
-      AddJoined(up, down, &schedule);
+      MYCEL_RETURN_IF_ERROR(AddAllReduce(topology, request.trees_per_root, &schedule));
       return schedule;
     }
     MYCEL_ASSIGN_OR_RETURN(const SpanningForest forest,

@@ -32,9 +32,23 @@ std::vector<bool> IsRank(const ScaledGraph& graph) {
   return is_rank;
 }
 
-/// Rounding down can leave a switch with more on one side; takes the surplus away unit by unit where the trees do not
-/// need it. False when some switch stays unbalanced or the trees do not fit.
-bool Balance(const ScaledGraph& graph, const std::vector<int64_t>& root_trees, CapacityGraph* capacities) {
+bool Fits(const ScaledGraph& graph, const std::vector<int64_t>& weights, int64_t k, const Rational& scale,
+          TreeCount* count) {
+  CapacityGraph capacities = Floored(graph, scale);
+  if (!BalanceSwitches(graph, RootTrees(graph, weights, k), &capacities)) return false;
+  *count = TreeCount{k, scale, std::move(capacities)};
+  return true;
+}
+
+Status Unbalanced() {
+  return Impossible(
+      "trees cannot pass a switch with more capacity out than in: the bound needs copies inside the switch; make the "
+      "two directions of its links equal");
+}
+
+}  // namespace
+
+bool BalanceSwitches(const ScaledGraph& graph, const std::vector<int64_t>& root_trees, CapacityGraph* capacities) {
   RootedCut cut(*capacities, root_trees, graph.ranks);
   if (!cut.Feasible()) return false;
   const std::vector<bool> is_rank = IsRank(graph);
@@ -67,22 +81,6 @@ bool Balance(const ScaledGraph& graph, const std::vector<int64_t>& root_trees, C
   }
   return true;
 }
-
-bool Fits(const ScaledGraph& graph, const std::vector<int64_t>& weights, int64_t k, const Rational& scale,
-          TreeCount* count) {
-  CapacityGraph capacities = Floored(graph, scale);
-  if (!Balance(graph, RootTrees(graph, weights, k), &capacities)) return false;
-  *count = TreeCount{k, scale, std::move(capacities)};
-  return true;
-}
-
-Status Unbalanced() {
-  return Impossible(
-      "trees cannot pass a switch with more capacity out than in: the bound needs copies inside the switch; make the "
-      "two directions of its links equal");
-}
-
-}  // namespace
 
 std::vector<int64_t> RootTrees(const ScaledGraph& graph, const std::vector<int64_t>& weights,
                                int64_t trees_per_weight) {

@@ -23,6 +23,10 @@ struct TreeCount {
 /// Trees rooted at each NODE of the graph, from weights by RANK.
 std::vector<int64_t> RootTrees(const ScaledGraph& graph, const std::vector<int64_t>& weights, int64_t trees_per_weight);
 
+/// Rounding down can leave a switch with more on one side; takes the surplus away unit by unit where the trees do not
+/// need it. False when some switch stays unbalanced or the trees do not fit. `root_trees` by node.
+bool BalanceSwitches(const ScaledGraph& graph, const std::vector<int64_t>& root_trees, CapacityGraph* capacities);
+
 /// The smallest exact count: the first k for which capacities rounded down still carry k trees per weight (ForestColl's
 /// rule gives an upper bound, gcd of the optimum's denominator and the capacities). `inverse`: the optimum weight /
 /// capacity in the graph's unit. Impossible when the links' two directions differ so that a switch stays unbalanced.

@@ -1,0 +1,100 @@
+#include "scheduler/forest/pack_capacities.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/graph/arborescence_packing.h"
+#include "scheduler/graph/edge_splitting.h"
+
+namespace mycel {
+namespace {
+
+/// Node -> rank, invalid for switches.
+std::vector<Rank> RankOfNode(const Topology& topology) {
+  std::vector<Rank> ranks(static_cast<size_t>(topology.node_count()));
+  for (Rank rank : Ids<Rank>(topology.rank_count())) ranks[topology.NodeOf(rank).index()] = rank;
+  return ranks;
+}
+
+/// Switches, those with few links first: their boxes become cliques before a wide fabric is split.
+std::vector<int32_t> SwitchOrder(const Topology& topology) {
+  std::vector<int32_t> switches;
+  for (NodeId node : Ids<NodeId>(topology.node_count())) {
+    if (topology.node(node).type == NodeType::kSwitch) switches.push_back(node.value());
+  }
+  std::stable_sort(switches.begin(), switches.end(), [&topology](int32_t a, int32_t b) {
+    return topology.OutLinks(NodeId(a)).size() < topology.OutLinks(NodeId(b)).size();
+  });
+  return switches;
+}
+
+/// A batch's logical edges as physical paths: cut where some edge changes its path, so that each piece has one.
+void Expand(const ArborescenceBatch& batch, const std::vector<Rank>& rank_of, RouteTable* routes,
+            std::vector<ForestTree>* trees) {
+  std::vector<std::vector<RouteTable::Piece>> pieces;
+  for (const auto& [source, target] : batch.edges) pieces.push_back(routes->Take(source, target, batch.multiplicity));
+  std::vector<size_t> at(pieces.size(), 0);
+  std::vector<int64_t> left(pieces.size());
+  for (size_t edge = 0; edge < pieces.size(); ++edge) {
+    // The widest pieces first: they meet each other, and fewer trees come out.
+    std::stable_sort(pieces[edge].begin(), pieces[edge].end(),
+                     [](const auto& a, const auto& b) { return a.amount > b.amount; });
+    left[edge] = pieces[edge][0].amount;
+  }
+  for (int64_t done = 0; done < batch.multiplicity;) {
+    ForestTree tree;
+    tree.root = rank_of[static_cast<size_t>(batch.root)];
+    tree.multiplicity = batch.multiplicity - done;
+    for (int64_t amount : left) tree.multiplicity = std::min(tree.multiplicity, amount);
+    for (size_t edge = 0; edge < pieces.size(); ++edge) {
+      ForestEdge out{rank_of[static_cast<size_t>(batch.edges[edge].first)],
+                     rank_of[static_cast<size_t>(batch.edges[edge].second)],
+                     {}};
+      for (int32_t node : pieces[edge][at[edge]].path) out.path.push_back(NodeId(node));
+      tree.edges.push_back(std::move(out));
+      left[edge] -= tree.multiplicity;
+      if (left[edge] == 0 && ++at[edge] < pieces[edge].size()) left[edge] = pieces[edge][at[edge]].amount;
+    }
+    done += tree.multiplicity;
+    trees->push_back(std::move(tree));
+  }
+}
+
+/// Out-trees of the reversed topology as in-trees of the real one.
+void TurnAround(std::vector<ForestTree>* trees) {
+  for (ForestTree& tree : *trees) {
+    for (ForestEdge& edge : tree.edges) {
+      std::swap(edge.source, edge.target);
+      std::reverse(edge.path.begin(), edge.path.end());
+    }
+  }
+}
+
+CapacityGraph Turned(const CapacityGraph& graph) {
+  CapacityGraph turned(graph.node_count());
+  for (int32_t node = 0; node < graph.node_count(); ++node) {
+    for (const auto& [target, capacity] : graph.Out(node)) turned.Set(target, node, capacity);
+  }
+  return turned;
+}
+
+}  // namespace
+
+StatusOr<std::vector<ForestTree>> PackCapacities(const Topology& topology, const CapacityGraph& capacities,
+                                                 const std::vector<int64_t>& root_trees, bool reversed) {
+  std::vector<int32_t> ranks;
+  for (const Rank rank : Ids<Rank>(topology.rank_count())) ranks.push_back(topology.NodeOf(rank).value());
+  CapacityGraph graph = reversed ? Turned(capacities) : capacities;
+  RouteTable routes;
+  MYCEL_RETURN_IF_ERROR(SplitOffSwitches(SwitchOrder(topology), root_trees, ranks, &graph, &routes));
+  MYCEL_ASSIGN_OR_RETURN(const std::vector<ArborescenceBatch> batches, PackArborescences(graph, ranks, root_trees));
+  const std::vector<Rank> rank_of = RankOfNode(topology);
+  std::vector<ForestTree> trees;
+  for (const ArborescenceBatch& batch : batches) Expand(batch, rank_of, &routes, &trees);
+  std::stable_sort(trees.begin(), trees.end(),
+                   [](const ForestTree& a, const ForestTree& b) { return a.root < b.root; });
+  if (reversed) TurnAround(&trees);
+  return trees;
+}
+
+}  // namespace mycel
