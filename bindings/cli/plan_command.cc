@@ -1,6 +1,7 @@
 // `mycel plan`: makes a plan, proves it, and compares it with the best that any plan can reach.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
@@ -11,6 +12,7 @@
 #include "core/plan/plan_json.h"
 #include "core/topo/gallery.h"
 #include "scheduler/bound/bound.h"
+#include "scheduler/bound/in_network.h"
 
 namespace mycel::cli {
 namespace {
@@ -55,6 +57,14 @@ StatusOr<ExitCode> MakeAndReport(const PlanOptions& options) {
                            ", below the proved bound " + optimum.inv_x.ToString());
     }
     PlanReport report{topology, request, made, optimum};
+    const StatusOr<std::optional<InNetwork>> in_network = InNetworkOptimum(topology, request.collective);
+    if (in_network.ok()) {
+      report.in_network = *in_network;
+    } else if (in_network.status().code() == StatusCode::kUnimplemented) {
+      report.in_network_unknown = "not known: " + StatusMessage(in_network.status());
+    } else {
+      return in_network.status();
+    }
     if (request.collective == Collective::kAllToAllV) {
       const Plan& plan = made.choice.plan;
       MYCEL_ASSIGN_OR_RETURN(const SimResult sim, Simulate(plan, topology, SimOptionsFor(topology, request.bytes)));

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings/cli/run_cli.h"
+#include "core/base/build_info.h"
 #include "core/plan/collective.h"
 #include "core/topo/gallery.h"
 #include "core/topo/topology_json.h"
@@ -20,6 +23,12 @@ using testing::HasSubstr;
 
 const std::vector<std::string> kKeys = {"planner", "collective", "topology", "ranks",    "bytes",
                                         "optimal", "achieved",   "trees",    "verified", "plan_ms"};
+
+bool HasClp() {
+  const auto features = GetBuildInfo().features;
+  return std::any_of(features.begin(), features.end(),
+                     [](const BuildFeature& f) { return f.name == "CLP" && f.found; });
+}
 
 /// What must hold of every answer.
 void CheckAnswer(const ordered_json& json, bool demand) {
@@ -44,6 +53,34 @@ void CheckAnswer(const ordered_json& json, bool demand) {
     EXPECT_DOUBLE_EQ(json["optimal"]["algbw_GBps"], n / FractionOf(json["optimal"]["inv_x"]).ToDouble());
     EXPECT_DOUBLE_EQ(json["achieved"]["algbw_GBps"], n / FractionOf(json["achieved"]["inv_x"]).ToDouble());
   }
+}
+
+// Unequal roots: the bound of the linear program, reached.
+TEST(Plan, AllReduceOnIrregularFabrics) {
+  if (!HasClp()) GTEST_SKIP() << "built without CLP";
+  for (const auto& [topology, algbw] : {std::pair("mesh-3x3", 1.5), {"star-4-4-2-2", 2.0}, {"mi250-8plus8", 128.0}}) {
+    const ordered_json json =
+        RunJson({"plan", "--topo", topology, "--collective", "allreduce", "--planner", "forest", "--json"});
+    CheckAnswer(json, false);
+    EXPECT_DOUBLE_EQ(json["optimal"]["algbw_GBps"], algbw);
+    EXPECT_EQ(json["achieved"]["inv_x"], json["optimal"]["inv_x"]);
+  }
+}
+
+TEST(Plan, SaysWhatCopiesInSwitchesWouldBeWorth) {
+  if (!HasClp()) GTEST_SKIP() << "built without CLP";
+  TopologyBuilder builder("nvls");
+  const NodeId box = builder.AddSwitch("nvsw0", "s0", true, true);
+  for (const Rank rank : Ids<Rank>(8)) {
+    builder.AddDuplex(builder.AddRank("gpu" + std::to_string(rank.value()), rank, "s0"), box, Rational(450));
+  }
+  const std::string file = testing::TempDir() + "nvls.json";
+  std::ofstream(file) << WriteTopology(*std::move(builder).Build());
+  const ordered_json json = RunJson({"plan", "--topo", file, "--collective", "allreduce", "--json"});
+  EXPECT_EQ(json["in_network"], (ordered_json{{"inv_x", "4/225"}, {"algbw_GBps", 450.0}}));
+  EXPECT_EQ(json["optimal"]["inv_x"], "7/225");  // of what can be executed
+  EXPECT_THAT(RunCli({"plan", "--topo", file, "--collective", "allreduce", "--explain"}).out,
+              HasSubstr("with copies in the switches"));
 }
 
 TEST(Plan, RingAllGather) {

@@ -39,6 +39,24 @@ std::string ShareText(const PlanReport& report) {
   return Percent(share) + " of the optimum";
 }
 
+std::string NodesText(const PlanReport& report, const std::vector<NodeId>& nodes) {
+  return Printable(NodeSetText(report.topology, nodes));
+}
+
+/// What copies and sums in switches would be worth; empty when nothing is to be said.
+std::string InNetworkText(const PlanReport& report) {
+  if (!report.in_network) return report.in_network_unknown;
+  const InNetwork& best = *report.in_network;
+  std::string text = "1/x = " + best.inv_x.ToString();
+  const double gbps = AlgbwOf(report.request, report.topology.rank_count(), best.inv_x);
+  if (gbps > 0) text += ", " + Decimal(gbps) + " GB/s,";
+  if (!best.copying.empty()) text += " if " + NodesText(report, best.copying) + " copied";
+  if (!best.reducing.empty()) {
+    text += (best.copying.empty() ? " if " : " and ") + NodesText(report, best.reducing) + " reduced";
+  }
+  return text + "; this plan uses them as plain switches";
+}
+
 std::string GBpsText(double gbps) { return gbps > 0 ? Decimal(gbps) + " GB/s" : "-"; }
 
 }  // namespace
@@ -89,6 +107,10 @@ std::string PlanJson(const PlanReport& report) {
     json["synthesis_us"] = made.synthesis_us;
     json["staging_bytes_max"] = StagingBytesMax(made.choice.plan, report.request.bytes);
   }
+  if (report.in_network) {
+    json["in_network"] = {{"inv_x", report.in_network->inv_x.ToString()},
+                          {"algbw_GBps", Number(AlgbwOf(report.request, n, report.in_network->inv_x))}};
+  }
   // Names come from files and may be no UTF-8; what cannot be shown is replaced, never a reason to stop.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -110,6 +132,9 @@ std::string PlanText(const PlanReport& report) {
   text += table.ToText();
   Table facts({"", ""});
   facts.Add({"proof", report.optimum.proof});
+  if (const std::string in_network = InNetworkText(report); !in_network.empty()) {
+    facts.Add({"with copies in the switches", in_network});
+  }
   facts.Add({"trees", std::to_string(made.trees.per_root) + " per root, " + std::to_string(made.trees.distinct) +
                           " distinct, at most " + Counted(made.trees.depth_max, "hop") + " deep"});
   facts.Add({"program", ShapeText(plan)});

@@ -1,11 +1,13 @@
 // What `mycel plan` prints about a plan: one JSON object whose keys are a contract, or a page for people.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "bindings/cli/plan_making.h"
 #include "core/spi/planner.h"
 #include "core/topo/topology.h"
+#include "scheduler/bound/in_network.h"
 #include "scheduler/graph/throughput_bound.h"
 
 namespace mycel::cli {
@@ -17,6 +19,9 @@ struct PlanReport {
   const MadePlan& made;
   const Optimum& optimum;
   double scheduled_us = 0;  // alltoallv: simulated
+  /// What the topology's switches that copy or reduce would be worth; no plan uses them. Nothing when there are none.
+  std::optional<InNetwork> in_network = std::nullopt;
+  std::string in_network_unknown = {};  // why it could not be computed
 };
 
 std::string PlanJson(const PlanReport& report);

@@ -264,7 +264,7 @@ StatusOr<AllReduceRates> FindAllReduceRates(const Topology& topology, const Rate
   }
   MYCEL_ASSIGN_OR_RETURN(AllReduceRates rates, RateSearch(topology, graph, options).Run());
   const int128 sum = std::accumulate(rates.roots.begin(), rates.roots.end(), int128{0});
-  if (sum == 0) return InternalError("the linear program over root shares found no root");
+  if (sum == 0) return Impossible("no byte reaches all promoted switches of topology " + topology.name());
   MYCEL_ASSIGN_OR_RETURN(const Rational units, Rational::TryMake(sum, rates.denominator));
   MYCEL_ASSIGN_OR_RETURN(const Rational unit, Rational::TryMake(graph.unit_numerator, graph.unit_denominator));
   MYCEL_ASSIGN_OR_RETURN(const Rational algbw, Rational::TryMultiply(units, unit));
