@@ -12,13 +12,9 @@
 #include "scheduler/bound/allreduce_rates.h"
 #include "scheduler/graph/edge_list_testing.h"
 #include "scheduler/graph/throughput_bound.h"
-#include "scheduler/lp/lp_solver.h"
 
 namespace mycel {
 namespace {
-
-#define NEEDS_SOLVER() \
-  if (!LpSolver::Available()) GTEST_SKIP() << "built without CLP"
 
 using Chosen = std::function<bool(const Node&)>;
 
@@ -53,7 +49,6 @@ Rational AllReduceAlgbw(const Topology& plain, const Chosen& chosen) {
 }
 
 TEST(InNetwork, AllReduce) {
-  NEEDS_SOLVER();
   EXPECT_EQ(AllReduceAlgbw(Gallery("dgx-h100"), OfServers), Rational(450));
   EXPECT_EQ(AllReduceAlgbw(Gallery("dgx-h100-x2"), OfServers), Rational(400));
   EXPECT_EQ(AllReduceAlgbw(Gallery("dgx-h100-x2"), All), Rational(400));
@@ -64,7 +59,6 @@ TEST(InNetwork, AllReduce) {
 }
 
 TEST(InNetwork, OnlyTheSwitchesThatHelpArePromoted) {
-  NEEDS_SOLVER();
   // Everything through switch v, into which only 2 GB/s lead, would be slower than plain reduce-scatter and allgather;
   // w alone gives every rank its 4 GB/s.
   const Topology topology = WithHelp(EdgeList("0-w:4 1-w:4 2-w:4 3-w:4 0-v:1 1-v:1"), All, All);

@@ -18,13 +18,9 @@
 #include "scheduler/forest/forest.h"
 #include "scheduler/graph/edge_list_testing.h"
 #include "scheduler/lower/lower.h"
-#include "scheduler/lp/lp_solver.h"
 
 namespace mycel {
 namespace {
-
-#define NEEDS_SOLVER() \
-  if (!LpSolver::Available()) GTEST_SKIP() << "built without CLP"
 
 Topology Gallery(const std::string& name) {
   StatusOr<Topology> topology = GalleryTopology(name);
@@ -70,7 +66,6 @@ Rational Algbw(const Topology& topology, Pipelining pipelined = Pipelining::kOff
 }
 
 TEST(AllReduceTrees, ReachTheLinearProgramOnTheOracleTable) {
-  NEEDS_SOLVER();
   EXPECT_EQ(Algbw(Gallery("mesh-2x3")), Rational(7, 5));
   EXPECT_EQ(Algbw(Gallery("mesh-3x3")), Rational(3, 2));
   EXPECT_EQ(Algbw(Gallery("mesh-3x3"), Pipelining::kOn), Rational(3, 2));
@@ -93,7 +88,6 @@ TEST(AllReduceTrees, EqualRootsStayWhereTheyAreTheBest) {
 }
 
 TEST(AllReduceTrees, ARankBehindASlowLinkIsNoRoot) {
-  NEEDS_SOLVER();
   const StatusOr<Schedule> schedule = ForestPlanner().MakeSchedule(EdgeList("0-w:10 1-w:10 2-w:1"), AllReduce());
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   std::map<int32_t, int64_t> units;
@@ -108,13 +102,11 @@ TEST(AllReduceTrees, ARankBehindASlowLinkIsNoRoot) {
 }
 
 TEST(AllReduceTrees, PassASwitchThatLetsMoreOutThanIn) {
-  NEEDS_SOLVER();
   const Topology topology = EdgeList("0>w:4 w>1:3 w>2:2 1>w:1 1>2:2 2>0:4");
   EXPECT_EQ(Achieved(topology), BoundOf(topology, AllReduce())->inv_x);
 }
 
 TEST(AllReduceTrees, RandomGraphsReachTheirOptimum) {
-  NEEDS_SOLVER();
   const uint64_t seed = 20250302;
   SCOPED_TRACE("seed " + std::to_string(seed));
   Rng rng(seed);
@@ -135,7 +127,6 @@ TEST(AllReduceTrees, RandomGraphsReachTheirOptimum) {
 }
 
 TEST(AllReduceTrees, RoundedRatesStayWithinTheirWord) {
-  NEEDS_SOLVER();
   for (const std::string name : {"mesh-2x3", "mesh-3x3", "star-4-4-2-2", "mi250-8plus8"}) {
     SCOPED_TRACE(name);
     const Topology topology = Gallery(name);
