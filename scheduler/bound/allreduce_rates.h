@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/base/rational.h"
@@ -34,10 +35,13 @@ struct AllReduceRates {
   std::vector<int64_t> reduce;  // by link
   /// ns per byte of one of n shards, as throughput_bound.h counts: n / (sum of roots in GB/s).
   Rational inv_x;
-  /// Whether fractions prove it: the rates hold every cut, and prices of links and cuts show that no rates are better.
-  /// Otherwise the rates are what doubles found, rounded down, may break a cut by about 1e-6, and inv_x is only near.
+  /// Whether the rates hold every cut exactly. Otherwise they are what doubles found, may break a cut by about 1e-6,
+  /// and inv_x is only near.
   bool exact = false;
-  /// The smaller side of the cut with the highest price, without which more would be possible; empty unless exact.
+  /// Whether no rates are better, proved by the prices of links and cuts, or by RateOptions::inv_x_bound.
+  bool optimal = false;
+  /// The smaller side of the cut with the highest price, without which more would be possible; empty unless such prices
+  /// are known.
   std::vector<NodeId> cut;
   int64_t cuts = 0;    // rows that the program had in the end
   int64_t rounds = 0;  // programs solved
@@ -47,11 +51,15 @@ struct RateOptions {
   /// Switches that copy what is spread, and that reduce; by node, all false when empty.
   std::vector<bool> copies;
   std::vector<bool> reduces;
-  /// Refuse when ranks + 2 * links are more. 2,300 variables (256 ranks on a grid or in 32 servers) take half a second.
+  /// What no rates can beat, if known: rates that reach it need no other proof.
+  std::optional<Rational> inv_x_bound = std::nullopt;
+  /// When ranks + 2 * links are more, only rates that are alike for all ranks and links that look alike (symmetry.h)
+  /// are sought, and they may not be the best. 2,300 variables (256 ranks on a grid or in 32 servers) take half a
+  /// second.
   int64_t variables_max = 2500;
 };
 
-/// Impossible: ranks are cut off from each other, the program is too large, or no solver is built in.
+/// Impossible: ranks are cut off from each other, the program is too large even so, or no solver is built in.
 /// DeadlineExceeded: too many rounds or iterations. InvalidArgument: bandwidths without a common unit.
 StatusOr<AllReduceRates> FindAllReduceRates(const Topology& topology, const RateOptions& options = {});
 

@@ -12,6 +12,7 @@
 #include "core/topo/topology_json.h"
 #include "scheduler/bound/bound.h"
 #include "scheduler/bound/rate_cuts.h"
+#include "scheduler/bound/symmetry.h"
 #include "scheduler/graph/edge_list_testing.h"
 #include "scheduler/graph/scaled_graph.h"
 #include "scheduler/graph/throughput_bound.h"
@@ -61,7 +62,7 @@ Rational Algbw(const Topology& topology, const RateOptions& options = {}) {
   const StatusOr<AllReduceRates> rates = FindAllReduceRates(topology, options);
   EXPECT_TRUE(rates.ok()) << topology.name() << ": " << rates.status();
   if (!rates.ok()) return Rational(0);
-  EXPECT_TRUE(rates->exact) << topology.name();
+  EXPECT_TRUE(rates->exact && rates->optimal) << topology.name();
   CheckRates(topology, *rates, options);
   return Rational(topology.rank_count()) / rates->inv_x;
 }
@@ -249,12 +250,53 @@ TEST(AllReduceRates, NumbersBeyondExactFractionsAreSaidToBeInexact) {
   EXPECT_NEAR(4 / rates->inv_x.ToDouble() / 72057594037927931.0, same_but_round.ToDouble(), 1e-5);
 }
 
-TEST(AllReduceRates, SaysWhatItCannotDo) {
-  RateOptions small;
-  small.variables_max = 10;
-  const Status large = FindAllReduceRates(Gallery("mesh-3x3"), small).status();
+TEST(AllReduceRates, WhereNothingIsAlikeTheLimitHolds) {
+  // A chain whose links all differ has as many colours as nodes.
+  const Topology chain = EdgeList("0-1:1 1-2:2 2-3:3");
+  RateOptions options;
+  options.variables_max = 10;
+  const Status large = FindAllReduceRates(chain, options).status();
   EXPECT_EQ(large.code(), StatusCode::kUnimplemented);
-  EXPECT_NE(StatusMessage(large).find("57 variables, more than 10"), std::string::npos) << large;
+  EXPECT_NE(StatusMessage(large).find("16 variables, more than 10"), std::string::npos) << large;
+}
+
+TEST(AllReduceRates, AlikeRatesAreProvedByABoundOrNotAtAll) {
+  const Topology mesh = Gallery("mesh-3x3");
+  RateOptions options;
+  options.variables_max = 20;
+  StatusOr<AllReduceRates> rates = FindAllReduceRates(mesh, options);
+  ASSERT_TRUE(rates.ok()) << rates.status();
+  EXPECT_TRUE(rates->exact);
+  EXPECT_FALSE(rates->optimal);
+  EXPECT_EQ(rates->inv_x, Rational(6));
+  CheckRates(mesh, *rates);
+  for (const size_t corner : {2U, 6U, 8U}) EXPECT_EQ(rates->roots[corner], rates->roots[0]);
+  for (const size_t side : {3U, 5U, 7U}) EXPECT_EQ(rates->roots[side], rates->roots[1]);
+  options.inv_x_bound = Rational(5);
+  EXPECT_FALSE(FindAllReduceRates(mesh, options)->optimal);
+  options.inv_x_bound = Rational(6);
+  EXPECT_TRUE(FindAllReduceRates(mesh, options)->optimal);
+  // With the whole program alike rates are taken where they are as good: many roots make shallow trees.
+  rates = FindAllReduceRates(mesh);
+  EXPECT_TRUE(rates->optimal);
+  EXPECT_EQ(rates->roots[2], rates->roots[0]);
+}
+
+// Colour refinement cannot tell a hexagon from two triangles; the cuts can.
+TEST(AllReduceRates, RatesThatAreAlikeByMistakeStillHoldEveryCut) {
+  const Topology topology = EdgeList(
+      "0-1:1 1-2:1 2-0:1 3-4:1 4-5:1 5-3:1 6-7:1 7-8:1 8-9:1 9-10:1 10-11:1 11-6:1 "
+      "0-w:1 1-w:1 2-w:1 3-w:1 4-w:1 5-w:1 6-w:1 7-w:1 8-w:1 9-w:1 10-w:1 11-w:1");
+  const bound::Colours colours = bound::RefineColours(*ScaleCapacities(topology), std::vector<int32_t>(13, 0));
+  EXPECT_EQ(colours.nodes, 2);
+  EXPECT_EQ(colours.links, 3);
+  Algbw(topology);
+}
+
+TEST(AllReduceRates, SaysWhatItCannotDo) {
+  const Status large = FindAllReduceRates(Gallery("mesh-40x40")).status();
+  EXPECT_EQ(large.code(), StatusCode::kUnimplemented);
+  EXPECT_NE(StatusMessage(large).find("14080 variables, more than 10000"), std::string::npos) << large;
   const Status apart = FindAllReduceRates(EdgeList("0-1:1 2>1:1")).status();
   EXPECT_EQ(apart.code(), StatusCode::kUnimplemented);
   EXPECT_NE(StatusMessage(apart).find("not connected"), std::string::npos) << apart;

@@ -109,6 +109,11 @@ Status AddRates(const Topology& topology, const ScaledGraph& graph, const AllRed
     return OkStatus();
   }
   MYCEL_CHECK(rates.inv_x >= optimum->inv_x);
+  if (!rates.optimal) {
+    optimum->proof += "; trees with alike root shares of a linear program reach " + rates.inv_x.ToString() +
+                      " ns a byte, and on a topology of this size better ones are not sought";
+    return OkStatus();
+  }
   const bool met = rates.inv_x == optimum->inv_x;
   optimum->inv_x = optimum->lower_bound = rates.inv_x;
   optimum->kind = BoundKind::kOptimum;
@@ -248,7 +253,9 @@ StatusOr<AllReduceBound> AllReduceBoundOf(const Topology& topology) {
     answer.optimum.proof += ", and reduce-scatter followed by allgather reaches that";
     return answer;
   }
-  StatusOr<AllReduceRates> rates = FindAllReduceRates(topology);
+  RateOptions options;
+  options.inv_x_bound = answer.optimum.inv_x;
+  StatusOr<AllReduceRates> rates = FindAllReduceRates(topology, options);
   if (!rates.ok()) {
     answer.unsolved = StatusMessage(rates.status());
     answer.optimum.proof += "; whether one comes close is not known: " + answer.unsolved;

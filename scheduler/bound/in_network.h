@@ -23,7 +23,8 @@ struct InNetwork {
 /// allgather and reduce_scatter: the same optimum as ever (a copy saves egress, not what must cross a cut), with the
 /// switches that can be promoted at that rate: those that could take in everything. allreduce: the optimum of the
 /// linear program over root shares, the best of promoting all switches that say so and have the bandwidth, those of
-/// them that belong to a server, those that do not. Nothing for other collectives, without such switches, or when
+/// them that belong to a server, those that do not (beyond its size the best rates that are
+/// alike). Nothing for other collectives, without such switches, or when
 /// promoting none of them is as fast.
 ///
 /// Impossible: ranks are cut off from each other, or the linear program cannot be solved (too large, no solver).
