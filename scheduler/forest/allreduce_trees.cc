@@ -146,7 +146,7 @@ StatusOr<AllReduceTrees> PackAllReduceTrees(const Topology& topology, const AllR
   AllReduceTrees trees;
   trees.count = std::accumulate(counts->root_trees.begin(), counts->root_trees.end(), int64_t{0});
   MYCEL_ASSIGN_OR_RETURN(trees.inv_x, counter.InvX(*counts));
-  MYCEL_ASSIGN_OR_RETURN(trees.up, PackCapacities(topology, counts->reduce, counts->root_trees, true));
+  MYCEL_ASSIGN_OR_RETURN(trees.up, PackCapacities(topology, Turned(counts->reduce), counts->root_trees, true));
   MYCEL_ASSIGN_OR_RETURN(trees.down, PackCapacities(topology, counts->spread, counts->root_trees, false));
   return trees;
 }

@@ -1,6 +1,9 @@
 #include "scheduler/forest/pack_capacities.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "scheduler/graph/arborescence_packing.h"
@@ -16,16 +19,50 @@ std::vector<Rank> RankOfNode(const Topology& topology) {
   return ranks;
 }
 
-/// Switches, those with few links first: their boxes become cliques before a wide fabric is split.
+/// Hops from the nearest rank, by node.
+std::vector<int32_t> HopsFromRanks(const Topology& topology) {
+  std::vector<int32_t> hops(static_cast<size_t>(topology.node_count()), topology.node_count());
+  std::vector<NodeId> queue;
+  for (Rank rank : Ids<Rank>(topology.rank_count())) {
+    queue.push_back(topology.NodeOf(rank));
+    hops[queue.back().index()] = 0;
+  }
+  for (size_t next = 0; next < queue.size(); ++next) {
+    for (const LinkId id : topology.InLinks(queue[next])) {
+      const NodeId node = topology.link(id).source;
+      if (hops[node.index()] < topology.node_count()) continue;
+      hops[node.index()] = hops[queue[next].index()] + 1;
+      queue.push_back(node);
+    }
+  }
+  return hops;
+}
+
+/// Switches from the ranks outwards, those with few links first: boxes become cliques before a wide fabric is split.
 std::vector<int32_t> SwitchOrder(const Topology& topology) {
+  const std::vector<int32_t> hops = HopsFromRanks(topology);
   std::vector<int32_t> switches;
   for (NodeId node : Ids<NodeId>(topology.node_count())) {
     if (topology.node(node).type == NodeType::kSwitch) switches.push_back(node.value());
   }
-  std::stable_sort(switches.begin(), switches.end(), [&topology](int32_t a, int32_t b) {
-    return topology.OutLinks(NodeId(a)).size() < topology.OutLinks(NodeId(b)).size();
-  });
+  const auto key = [&](int32_t node) {
+    return std::make_tuple(hops[static_cast<size_t>(node)], topology.node(NodeId(node)).server.empty(),
+                           topology.OutLinks(NodeId(node)).size());
+  };
+  std::stable_sort(switches.begin(), switches.end(), [&](int32_t a, int32_t b) { return key(a) < key(b); });
   return switches;
+}
+
+/// Ranks of one server are a group; switches and ranks without a server are in none.
+std::vector<int32_t> GroupsByServer(const Topology& topology) {
+  std::vector<int32_t> group_of(static_cast<size_t>(topology.node_count()), -1);
+  std::map<std::string, int32_t> known;
+  for (Rank rank : Ids<Rank>(topology.rank_count())) {
+    const NodeId node = topology.NodeOf(rank);
+    const std::string& server = topology.node(node).server;
+    if (!server.empty()) group_of[node.index()] = known.try_emplace(server, known.size()).first->second;
+  }
+  return group_of;
 }
 
 /// A batch's logical edges as physical paths: cut where some edge changes its path, so that each piece has one.
@@ -70,24 +107,18 @@ void TurnAround(std::vector<ForestTree>* trees) {
   }
 }
 
-CapacityGraph Turned(const CapacityGraph& graph) {
-  CapacityGraph turned(graph.node_count());
-  for (int32_t node = 0; node < graph.node_count(); ++node) {
-    for (const auto& [target, capacity] : graph.Out(node)) turned.Set(target, node, capacity);
-  }
-  return turned;
-}
-
 }  // namespace
 
 StatusOr<std::vector<ForestTree>> PackCapacities(const Topology& topology, const CapacityGraph& capacities,
                                                  const std::vector<int64_t>& root_trees, bool reversed) {
   std::vector<int32_t> ranks;
   for (const Rank rank : Ids<Rank>(topology.rank_count())) ranks.push_back(topology.NodeOf(rank).value());
-  CapacityGraph graph = reversed ? Turned(capacities) : capacities;
+  const std::vector<int32_t> groups = GroupsByServer(topology);
+  CapacityGraph graph = capacities;
   RouteTable routes;
-  MYCEL_RETURN_IF_ERROR(SplitOffSwitches(SwitchOrder(topology), root_trees, ranks, &graph, &routes));
-  MYCEL_ASSIGN_OR_RETURN(const std::vector<ArborescenceBatch> batches, PackArborescences(graph, ranks, root_trees));
+  MYCEL_RETURN_IF_ERROR(SplitOffSwitches(SwitchOrder(topology), root_trees, ranks, groups, &graph, &routes));
+  MYCEL_ASSIGN_OR_RETURN(const std::vector<ArborescenceBatch> batches,
+                         PackArborescences(graph, ranks, root_trees, groups));
   const std::vector<Rank> rank_of = RankOfNode(topology);
   std::vector<ForestTree> trees;
   for (const ArborescenceBatch& batch : batches) Expand(batch, rank_of, &routes, &trees);
