@@ -59,6 +59,7 @@ std::vector<std::vector<double>> Fit(const std::vector<int64_t>& rows, const std
 /// Places what is left of the rows and columns, at most `cell_max` more in a cell.
 void PlaceRest(bool off_diagonal, int64_t cell_max, std::vector<int64_t>* rows, std::vector<int64_t>* columns,
                Matrix* matrix) {
+  if (Sum(*rows) == 0) return;
   const auto row_count = static_cast<int32_t>(rows->size());
   const auto column_count = static_cast<int32_t>(columns->size());
   MaxFlow<int64_t> flow(row_count + column_count + 2);
@@ -171,16 +172,19 @@ std::vector<std::vector<int64_t>> SpreadEvenly(const std::vector<int64_t>& rows,
   Matrix matrix(rows.size(), std::vector<int64_t>(columns.size(), 0));
   if (rows.empty()) return matrix;
   if (off_diagonal && rows.size() > 1 && AllEqual(rows) && AllEqual(columns)) return Circulant(rows.size(), rows[0]);
-  std::vector<int64_t> rows_left = rows;
-  std::vector<int64_t> columns_left = columns;
   const int64_t total = Sum(rows);
+  Matrix forced = matrix;
+  std::vector<int64_t> rows_free = rows;
+  std::vector<int64_t> columns_free = columns;
   for (size_t i = 0; off_diagonal && i < rows.size(); ++i) {
     // More than the others together can take.
-    const int64_t forced = std::max<int64_t>(0, rows[i] + columns[i] - total);
-    matrix[i][i] += forced;
-    rows_left[i] -= forced;
-    columns_left[i] -= forced;
+    forced[i][i] = std::max<int64_t>(0, rows[i] + columns[i] - total);
+    rows_free[i] -= forced[i][i];
+    columns_free[i] -= forced[i][i];
   }
+  matrix = forced;
+  std::vector<int64_t> rows_left = rows_free;
+  std::vector<int64_t> columns_left = columns_free;
   const auto shares = Fit(rows_left, columns_left, off_diagonal);
   for (size_t i = 0; i < rows.size(); ++i) {
     for (size_t j = 0; j < columns.size(); ++j) {
@@ -191,9 +195,13 @@ std::vector<std::vector<int64_t>> SpreadEvenly(const std::vector<int64_t>& rows,
     }
   }
   PlaceRest(off_diagonal, 1, &rows_left, &columns_left, &matrix);
-  if (Sum(rows_left) > 0) PlaceRest(off_diagonal, total, &rows_left, &columns_left, &matrix);
-  // The fitting may have strayed so far that only the diagonal is left.
-  if (Sum(rows_left) > 0) PlaceRest(false, total, &rows_left, &columns_left, &matrix);
+  PlaceRest(off_diagonal, total, &rows_left, &columns_left, &matrix);
+  if (Sum(rows_left) > 0) {
+    // The fitting has strayed into a corner; without it everything has its place.
+    matrix = std::move(forced);
+    PlaceRest(off_diagonal, total, &rows_free, &columns_free, &matrix);
+    MYCEL_CHECK_EQ(Sum(rows_free), 0);
+  }
   return matrix;
 }
 

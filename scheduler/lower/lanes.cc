@@ -13,26 +13,33 @@ namespace mycel::lower {
 namespace {
 
 /// Trees are not cut into parts with more edges in all: such a plan costs more to make than even lanes save.
-constexpr int64_t kPartEdgesMax = 1 << 16;
+constexpr int64_t kPartEdgesMax = 1 << 15;
 
 /// Units each rank handles in each lane.
 class LaneLoads {
  public:
   LaneLoads(int32_t rank_count, int32_t lanes)
-      : lanes_(static_cast<size_t>(lanes)), loads_(static_cast<size_t>(rank_count) * lanes_) {}
+      : lanes_(static_cast<size_t>(lanes)), loads_(static_cast<size_t>(rank_count) * lanes_), sums_(lanes_) {}
 
-  int64_t& At(Rank rank, size_t lane) { return loads_[rank.index() * lanes_ + lane]; }
-
-  /// Calls f(rank) once for each end of each edge, and for a lonely root.
-  template <typename F>
-  static void ForEachEnd(const Tree& tree, F&& f) {
-    if (tree.up.empty() && tree.down.empty()) f(tree.root);
-    for (const TreeEdge& edge : tree.up) f(edge.source), f(edge.target);
-    for (const TreeEdge& edge : tree.down) f(edge.source), f(edge.target);
+  /// The lane where the ends of these trees' edges have least to do, each rank counted as often as it is an end.
+  int32_t LightestFor(const std::vector<Tree>& trees, const std::vector<size_t>& group) {
+    std::fill(sums_.begin(), sums_.end(), 0);
+    for (const size_t i : group) {
+      ForEachEnd(trees[i], [this](Rank rank) {
+        const int64_t* row = loads_.data() + rank.index() * lanes_;
+        for (size_t lane = 0; lane < lanes_; ++lane) sums_[lane] += row[lane];
+      });
+    }
+    return static_cast<int32_t>(std::min_element(sums_.begin(), sums_.end()) - sums_.begin());
   }
 
-  /// True when the busiest lane has at most 9/8 of what each lane of the busiest rank would have at best.
-  bool Even() const {
+  void Add(const Tree& tree, int32_t lane) {
+    ForEachEnd(tree,
+               [&](Rank rank) { loads_[rank.index() * lanes_ + static_cast<size_t>(lane)] += tree.chunk.units(); });
+  }
+
+  /// True when the busiest lane has at most `excess` times what each lane of the busiest rank would have at best.
+  bool Even(double excess) const {
     int64_t busiest_rank = 0, busiest_lane = 0;
     for (size_t first = 0; first < loads_.size(); first += lanes_) {
       int64_t total = 0;
@@ -42,16 +49,26 @@ class LaneLoads {
       }
       busiest_rank = std::max(busiest_rank, total);
     }
-    return busiest_lane * 8 * static_cast<int64_t>(lanes_) <= busiest_rank * 9;
+    return static_cast<double>(busiest_lane) * static_cast<double>(lanes_) <=
+           static_cast<double>(busiest_rank) * excess;
   }
 
  private:
+  /// Calls f(rank) once for each end of each edge, and for a lonely root.
+  template <typename F>
+  static void ForEachEnd(const Tree& tree, F&& f) {
+    if (tree.up.empty() && tree.down.empty()) f(tree.root);
+    for (const TreeEdge& edge : tree.up) f(edge.source), f(edge.target);
+    for (const TreeEdge& edge : tree.down) f(edge.source), f(edge.target);
+  }
+
   size_t lanes_;
   std::vector<int64_t> loads_;
+  std::vector<int64_t> sums_;
 };
 
 /// Gives groups to lanes; false when the result is uneven.
-bool SpreadGroups(int32_t lanes, Draft* draft) {
+bool SpreadGroups(const LowerOptions& options, Draft* draft) {
   const std::vector<Tree>& trees = draft->schedule.trees;
   const std::vector<int32_t> group_of_tree = InPlaceGroups(*draft);
   std::vector<std::vector<size_t>> groups;
@@ -60,21 +77,15 @@ bool SpreadGroups(int32_t lanes, Draft* draft) {
     if (groups.size() <= group) groups.resize(group + 1);
     groups[group].push_back(i);
   }
-  LaneLoads loads(draft->schedule.rank_count, lanes);
+  LaneLoads loads(draft->schedule.rank_count, options.lanes);
   for (const std::vector<size_t>& group : groups) {
-    size_t best = 0;
-    int64_t best_load = -1;
-    for (size_t lane = 0; lane < static_cast<size_t>(lanes); ++lane) {
-      int64_t load = 0;
-      for (const size_t i : group) LaneLoads::ForEachEnd(trees[i], [&](Rank r) { load += loads.At(r, lane); });
-      if (best_load < 0 || load < best_load) best = lane, best_load = load;
-    }
+    const int32_t lane = loads.LightestFor(trees, group);
     for (const size_t i : group) {
-      draft->lane_of_tree[i] = static_cast<int32_t>(best);
-      LaneLoads::ForEachEnd(trees[i], [&](Rank r) { loads.At(r, best) += trees[i].chunk.units(); });
+      draft->lane_of_tree[i] = lane;
+      loads.Add(trees[i], lane);
     }
   }
-  return loads.Even();
+  return loads.Even(options.lane_excess);
 }
 
 int64_t EdgeCount(const Schedule& schedule) {
@@ -129,14 +140,14 @@ Status AssignLanes(const LowerOptions& options, Draft* draft) {
   MYCEL_CHECK_GE(options.lanes, 1);
   draft->lane_count = options.lanes;
   draft->lane_of_tree.assign(draft->schedule.trees.size(), 0);
-  if (options.lanes == 1 || SpreadGroups(options.lanes, draft)) return OkStatus();
+  if (options.lanes == 1 || SpreadGroups(options, draft)) return OkStatus();
   const int64_t edges = std::max<int64_t>(1, EdgeCount(draft->schedule));
   Draft cut;
   for (int32_t parts = 2; parts < options.lanes && parts * edges <= kPartEdgesMax; parts *= 2) {
     cut = *draft;
     cut.schedule = CutTrees(draft->schedule, parts);
     cut.lane_of_tree.assign(cut.schedule.trees.size(), 0);
-    if (SpreadGroups(options.lanes, &cut)) {
+    if (SpreadGroups(options, &cut)) {
       *draft = std::move(cut);
       return OkStatus();
     }

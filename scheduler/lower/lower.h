@@ -28,7 +28,8 @@ struct PassTime {
 };
 
 struct LowerOptions {
-  int32_t lanes = 1;                         // at most; trees are spread over them
+  int32_t lanes = 1;           // at most; trees are spread over them
+  double lane_excess = 1.125;  // the busiest lane may have so many times a fair share before trees are cut
   Pipelining pipelined = Pipelining::kAuto;  // kAuto: when the plan has more than one phase and the slots allow it
   int64_t slice_bytes = 65536;         // upper bound; shrinks when the slots of a ring would not fit `channel_bytes`
   int32_t slot_count = 0;              // 0: what the plan needs, at least kSlotsWanted

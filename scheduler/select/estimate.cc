@@ -217,7 +217,7 @@ double Estimate::HostUs(const CostModel& model, const Shape& shape, double slice
   return one_slice + (slices - 1) * (shape.pipelined ? busiest + model.alpha_us : plain);
 }
 
-double Estimate::FabricUs(const CostModel& model, const Shape& shape, double slices) const {
+double Estimate::LaneUs(const CostModel& model, const Shape& shape, double slices) const {
   double lane_us = 0;
   for (size_t rank = 0; rank < rank_count_; ++rank) {
     double us = 0;
@@ -227,7 +227,11 @@ double Estimate::FabricUs(const CostModel& model, const Shape& shape, double sli
     }
     lane_us = std::max(lane_us, us / shape.lanes);
   }
-  const double bulk = std::max(link_us_, lane_us);
+  return lane_us;
+}
+
+double Estimate::FabricUs(const CostModel& model, const Shape& shape, double slices) const {
+  const double bulk = std::max(link_us_, LaneUs(model, shape, slices));
   const double slice_bytes = static_cast<double>(longest_bytes_) / slices;
   const double hop = model.op_us + latency_us_ + (edge_GBps_ > 0 ? slice_bytes / (edge_GBps_ * 1e3) : 0);
   double chain = (phases_ - 1) * hop;
@@ -239,10 +243,22 @@ double Estimate::FabricUs(const CostModel& model, const Shape& shape, double sli
   return bulk + chain;
 }
 
-double Estimate::Us(const CostModel& model, const Shape& shape) const {
+double Estimate::LaneExcess(const CostModel& model, const Shape& shape) const {
+  constexpr double kLeast = 1.125;
+  constexpr double kMargin = 0.7;  // lanes also wait for each other's messages
+  if (model.device == CostModel::Device::kHost) return kLeast;
+  const double lane_us = LaneUs(model, shape, SlicesOf(shape));
+  return lane_us > 0 ? std::max(kLeast, kMargin * link_us_ / lane_us) : kLeast;
+}
+
+double Estimate::SlicesOf(const Shape& shape) const {
   const int64_t slice_bytes = std::max<int64_t>(1, shape.slice_bytes);
   const int64_t per_lane = std::max<int64_t>(1, longest_bytes_);
-  const auto slices = static_cast<double>(std::max<int64_t>(1, (per_lane + slice_bytes - 1) / slice_bytes));
+  return static_cast<double>(std::max<int64_t>(1, (per_lane + slice_bytes - 1) / slice_bytes));
+}
+
+double Estimate::Us(const CostModel& model, const Shape& shape) const {
+  const double slices = SlicesOf(shape);
   return model.device == CostModel::Device::kHost ? HostUs(model, shape, slices) : FabricUs(model, shape, slices);
 }
 

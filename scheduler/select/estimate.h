@@ -40,6 +40,8 @@ class Estimate {
 
   double Us(const CostModel& model, const Shape& shape) const;
   /// Bytes of the longest chunk: more per slice is pointless.
+  /// How many times a fair share one lane may have before it, and not a link, bounds the plan; at least 9/8.
+  double LaneExcess(const CostModel& model, const Shape& shape) const;
   int64_t longest_bytes() const { return longest_bytes_; }
   /// Messages per slice of the busiest channel: skew needs that many slots and a few more.
   int32_t channel_messages() const { return channel_messages_; }
@@ -78,6 +80,9 @@ class Estimate {
     return work_[rank * static_cast<size_t>(phases_) + static_cast<size_t>(phase)];
   }
   double HostUs(const CostModel& model, const Shape& shape, double slices) const;
+  double SlicesOf(const Shape& shape) const;
+  /// What each lane of the busiest rank does when all its lanes do the same.
+  double LaneUs(const CostModel& model, const Shape& shape, double slices) const;
   double FabricUs(const CostModel& model, const Shape& shape, double slices) const;
 
   size_t rank_count_ = 0;

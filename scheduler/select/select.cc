@@ -148,6 +148,8 @@ StatusOr<Plan> LowerCandidate(const Contest& contest, const std::pair<Candidate,
                               const Topology& topology, const CostModel& cost) {
   LowerOptions options;
   options.lanes = entry.first.lanes;
+  options.lane_excess = contest.entrants[entry.second].estimate.LaneExcess(
+      cost, {entry.first.slice_bytes, entry.first.pipelined, entry.first.lanes, entry.first.protocol});
   options.pipelined = entry.first.pipelined ? Pipelining::kOn : Pipelining::kOff;
   options.slice_bytes = entry.first.slice_bytes;
   options.channel_bytes = cost.channel_bytes;
