@@ -7,6 +7,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/plan_making.h"
 #include "bindings/cli/plan_report.h"
+#include "bindings/cli/plan_svg.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/simulation.h"
 #include "core/plan/plan_json.h"
@@ -24,6 +25,7 @@ constexpr int64_t kTreesMax = 1'000'000;
 struct PlanOptions {
   PlanArguments arguments;
   std::string out;
+  std::string svg;
   int64_t repeat = 1;
   bool json = false;
   bool explain = false;
@@ -72,6 +74,10 @@ StatusOr<ExitCode> MakeAndReport(const PlanOptions& options) {
     }
     verified = made.verified.ok();
     if (!options.out.empty()) MYCEL_RETURN_IF_ERROR(WriteFile(options.out, WritePlan(made.choice.plan)));
+    if (!options.svg.empty()) {
+      MYCEL_ASSIGN_OR_RETURN(const std::string drawing, DrawPlanSvg(report));
+      MYCEL_RETURN_IF_ERROR(WriteFile(options.svg, drawing));
+    }
     MYCEL_ASSIGN_OR_RETURN(answer, Answer(options, report));
   }
   const ExitCode printed = Print(answer);
@@ -104,6 +110,8 @@ std::vector<Command> DeclarePlan(CLI::App& root) {
   app->add_option("--demand", arguments.demand, "alltoallv: CSV file, one row per sender, one byte count per receiver")
       ->type_name("M.csv");
   app->add_option("--out", options->out, "write the plan to this file")->type_name("FILE");
+  app->add_option("--svg", options->svg, "draw the machine, one root's trees and the bottleneck into this file")
+      ->type_name("FILE");
   AddNumber(app, "--repeat", &options->repeat, 1, kRepeatMax, "plan so many times; times are medians [1]");
   AddJson(app, &options->json);
   app->add_flag("--explain", options->explain, "say why: the contest, the optimum and its cut, the load of each link");
