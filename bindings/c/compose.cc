@@ -6,15 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "bindings/c/plan_source.h"
 #include "core/base/clock.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/base/wait.h"
 #include "core/plan/plan_json.h"
 #include "core/plan/verify.h"
+#include "core/runtime/plan_store.h"
 #include "core/topo/gallery.h"
 #include "kernels/host/host_device.h"
-#include "scheduler/select/select.h"
+#include "scheduler/select/cost_model.h"
 #include "transport/loopback/loopback_transport.h"
 #include "transport/shm/shm_transport.h"
 
@@ -132,28 +134,6 @@ StatusOr<Topology> TopologyFor(const Settings& settings, int32_t rank_count) {
   return topology;
 }
 
-/// The chooser behind the plan cache: a pure function of the settings that all ranks agreed on.
-PlanSource MakePlanSource(const Settings& settings, std::shared_ptr<const Topology> topology,
-                          std::shared_ptr<const Plan> from_file, const CostModel& cost) {
-  return [planner = settings.planner, topology = std::move(topology), from_file = std::move(from_file),
-          cost](const PlanRequest& wanted) -> StatusOr<Plan> {
-    if (from_file != nullptr && from_file->collective == wanted.collective && from_file->root == wanted.root) {
-      if (from_file->protocol == Protocol::kDirect && !cost.allow_direct) {
-        return InvalidArgument(
-            "the plan of MYCEL_PLAN_FILE reads peers' memory directly, which is off or impossible here");
-      }
-      return *from_file;
-    }
-    PlanRequest request = wanted;
-    request.planner = planner;
-    MYCEL_ASSIGN_OR_RETURN(Choice choice, ChoosePlan(*topology, request, cost));
-    MYCEL_RETURN_IF_ERROR(Verify(choice.plan));
-    MYCEL_LOG(kInfo) << NameOf(request.collective) << " of up to " << request.bytes << " bytes: " << choice.plan.planner
-                     << "; " << choice.reason;
-    return std::move(choice.plan);
-  };
-}
-
 StatusOr<std::shared_ptr<const Plan>> PlanFromFile(const Settings& settings, int32_t rank_count) {
   if (settings.plan_file.empty()) return std::shared_ptr<const Plan>();
   MYCEL_ASSIGN_OR_RETURN(Plan plan, ReadPlanFile(settings.plan_file));
@@ -226,8 +206,13 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   // Not between threads of one process: a pointer into a buffer that its owner took back on an error would crash.
   cost.allow_direct = parts.transport != nullptr && !options.one_process && settings.direct != "off" &&
                       parts.transport->AllReadDirectly();
-  parts.plan_source =
-      MakePlanSource(settings, std::make_shared<const Topology>(*std::move(topology)), *std::move(from_file), cost);
+  PlanSourceParts source;
+  source.planner = settings.planner;
+  source.topology = std::make_shared<const Topology>(*std::move(topology));
+  source.from_file = *std::move(from_file);
+  source.cost = cost;
+  source.store_folder = PlanStoreFolder();
+  parts.plan_source = MakePlanSource(std::move(source));
   return std::make_unique<Communicator>(std::move(parts));
 }
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "bindings/cli/run_cli.h"
@@ -97,6 +99,22 @@ TEST(Params, ABadValueIsShownAndRefused) {
     EXPECT_THAT(result.err, StartsWith("mycel: environment variable " + name));
     EXPECT_THAT(result.err, HasSubstr("must be"));
   }
+}
+
+TEST(Info, SaysWherePlansAreKept) {
+  const std::string folder = TempPath("cache");
+  std::filesystem::create_directories(folder + "/plans");
+  std::ofstream(folder + "/plans/0123456789abcdef.plan") << std::string(2048, 'x');
+  const CliResult kept = RunCli({"info"}, {{"MYCEL_CACHE_DIR", folder}});
+  EXPECT_THAT(kept.out, HasSubstr(folder + "/plans"));
+  EXPECT_THAT(kept.out, HasSubstr("1 plan, 2 KiB of at most 256 MiB"));
+  EXPECT_THAT(RunCli({"info"}, {{"MYCEL_CACHE_DIR", "off"}}).out, HasSubstr("none: MYCEL_CACHE_DIR is off"));
+  // `mycel plan` stays cold: it neither reads nor keeps.
+  EXPECT_EQ(RunCli({"plan", "--topo", "dgx-a100-x2", "--collective", "allgather", "--json"},
+                   {{"MYCEL_CACHE_DIR", TempPath("unused")}})
+                .exit_code,
+            0);
+  EXPECT_FALSE(std::filesystem::exists(TempPath("unused")));
 }
 
 TEST(Info, SaysWhatThisBuildIsAndOffers) {

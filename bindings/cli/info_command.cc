@@ -4,8 +4,10 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/terminal.h"
 #include "core/base/build_info.h"
+#include "core/base/env.h"
 #include "core/plan/collective.h"
 #include "core/plan/types.h"
+#include "core/runtime/plan_store.h"
 #include "kernels/host/host_device.h"
 #include "scheduler/select/planners.h"
 
@@ -50,12 +52,24 @@ std::string DescribeNames(const std::string& title, const Rows& rows, ToName to_
   return Heading(title) + " " + text + "\n";
 }
 
+std::string DescribePlanStore() {
+  const std::string folder = PlanStoreFolder();
+  std::string text = Heading("plans kept between runs");
+  if (folder.empty()) return text + "  none: " + std::string(EnvRow(Env::kCacheDir).name) + " is off, or no home\n";
+  const PlanStore::Usage usage = PlanStore(folder).Measure();
+  Table table({"", ""}, "  ");
+  table.Add({"folder", Printable(folder)});
+  table.Add({"kept", Counted(usage.files, "plan") + ", " + SizeText(usage.bytes) + " of at most " +
+                         SizeText(PlanStore::kBytesMax)});
+  return text + table.ToText();
+}
+
 ExitCode RunInfo() {
   Table transports({"", ""}, "  ");
   transports.Add({"shm", Cell("ranks of one host that are processes: shared memory", Tone::kFaint)});
   transports.Add({"loopback", Cell("ranks that are threads of one process", Tone::kFaint)});
   return Print(DescribeBuild() + DescribeDependencies() + Heading("devices") + "  " + std::string(HostDevice().name()) +
-               "\n" + Heading("transports") + transports.ToText() + DescribePlanners() +
+               "\n" + Heading("transports") + transports.ToText() + DescribePlanStore() + DescribePlanners() +
                DescribeNames("collectives", AllCollectives(), [](const CollectiveInfo& c) { return c.name; }) +
                DescribeNames("types", AllDataTypes(), [](DataType type) { return NameOf(type); }) +
                DescribeNames("operations", AllReduceOps(), [](ReduceOp op) { return NameOf(op); }));
@@ -64,7 +78,8 @@ ExitCode RunInfo() {
 }  // namespace
 
 std::vector<Command> DeclareInfo(CLI::App& root) {
-  CLI::App* app = root.add_subcommand("info", "show version, build, dependencies, devices, transports, planners");
+  CLI::App* app =
+      root.add_subcommand("info", "show version, build, dependencies, devices, transports, planners, kept plans");
   return {{app, RunInfo}};
 }
 

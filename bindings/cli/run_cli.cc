@@ -61,6 +61,7 @@ CliResult RunCli(const std::vector<std::string>& arguments, const std::map<std::
   for (char** variable = environ; *variable != nullptr; ++variable) {
     if (std::string_view(*variable).rfind("MYCEL_", 0) != 0) variables.emplace_back(*variable);
   }
+  if (!environment.contains("MYCEL_CACHE_DIR")) variables.emplace_back("MYCEL_CACHE_DIR=off");
   for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
   const std::string out = TempPath("stdout");
   const std::string err = TempPath("stderr");

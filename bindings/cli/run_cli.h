@@ -17,7 +17,8 @@ struct CliResult {
   std::string err;
 };
 
-/// `environment` is added to this process's; MYCEL_ variables of this process do not reach it.
+/// `environment` is added to this process's; MYCEL_ variables of this process do not reach it, and no plans
+/// are kept unless it says where.
 CliResult RunCli(const std::vector<std::string>& arguments, const std::map<std::string, std::string>& environment = {});
 
 /// Fails the test unless the exit code is `exit_code` and standard error holds every one of `said`; nothing may be on

@@ -157,6 +157,17 @@ StatusOr<double> EnvReal(Env variable) {
   return ReadReal(row, RawValue(row).first);
 }
 
+std::string CacheFolder() {
+  const auto [folder, own] = RawValue(EnvRow(Env::kCacheDir));
+  if (own) return SameIgnoringCase(folder, "off") ? std::string() : folder;
+  // By the XDG base directory specification a path that is not absolute is to be ignored.
+  const char* caches = std::getenv("XDG_CACHE_HOME");
+  if (caches != nullptr && caches[0] == '/') return std::string(caches) + "/mycel";
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || home[0] != '/') return {};
+  return std::string(home) + "/.cache/mycel";
+}
+
 std::vector<EnvSetting> DescribeEnv() {
   std::vector<EnvSetting> settings;
   for (size_t i = 0; i < std::size(kTable); ++i) {

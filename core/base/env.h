@@ -46,6 +46,10 @@ StatusOr<std::string> EnvChoice(Env variable);
 StatusOr<int64_t> EnvInteger(Env variable);
 StatusOr<double> EnvReal(Env variable);
 
+/// The folder for what is worth keeping between runs: MYCEL_CACHE_DIR, else $XDG_CACHE_HOME/mycel, else ~/.cache/mycel.
+/// It need not exist. Empty: nothing is to be kept (the variable says "off", or the user has no home).
+std::string CacheFolder();
+
 /// A variable with its value as of now, for `mycel params`.
 struct EnvSetting {
   Env variable;

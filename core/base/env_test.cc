@@ -56,6 +56,25 @@ TEST(EnvTable, EveryRowIsCompleteAndItsDefaultIsAllowed) {
   }
 }
 
+TEST(Env, TheCacheFolder) {
+  const std::string home = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
+  {
+    const ScopedEnv no_home("HOME", "");
+    EXPECT_EQ(CacheFolder(), "");
+    const ScopedEnv relative("XDG_CACHE_HOME", "caches");
+    EXPECT_EQ(CacheFolder(), "");
+    const ScopedEnv caches("XDG_CACHE_HOME", "/var/caches");
+    EXPECT_EQ(CacheFolder(), "/var/caches/mycel");
+    const ScopedEnv own("MYCEL_CACHE_DIR", "/elsewhere");
+    EXPECT_EQ(CacheFolder(), "/elsewhere");
+    const ScopedEnv off("MYCEL_CACHE_DIR", "OFF");
+    EXPECT_EQ(CacheFolder(), "");
+  }
+  const ScopedEnv user("HOME", "/home/somebody");
+  EXPECT_EQ(CacheFolder(), "/home/somebody/.cache/mycel");
+  setenv("HOME", home.c_str(), 1);
+}
+
 TEST(Env, UnsetAndEmptyMeanTheDefault) {
   EXPECT_EQ(*EnvReal(Env::kTimeout), 300.0);
   EXPECT_EQ(*EnvInteger(Env::kSpinUs), -1);

@@ -2,6 +2,7 @@
 #include "scheduler/select/cost_model.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace mycel {
 
@@ -32,6 +33,25 @@ CostModel FabricCostModel() {
   model.lane_GBps = 40;           // one thread block, load/store
   model.channel_bytes = 4 << 20;  // device memory is not scarce
   return model;
+}
+
+std::string Fingerprint(const CostModel& model) {
+  // Every field, so that a new one stops the compiler here.
+  const auto& [device, channel_bytes, op_us, allow_direct, rank_count, cores, alpha_us, switch_us, copy_cache,
+               reduce_cache, copy_memory, reduce_memory, fan_out, direct_us, cache_bytes, slot_cache_bytes, slot_spill,
+               lane] = model;
+  std::string text = device == CostModel::Device::kHost ? "host" : "fabric";
+  for (const int64_t number :
+       {channel_bytes, int64_t{allow_direct}, int64_t{rank_count}, int64_t{cores}, cache_bytes, slot_cache_bytes}) {
+    text += " " + std::to_string(number);
+  }
+  for (const double number : {op_us, alpha_us, switch_us, copy_cache, reduce_cache, copy_memory, reduce_memory, fan_out,
+                              direct_us, slot_spill, lane}) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, " %a", number);
+    text += digits;
+  }
+  return text;
 }
 
 }  // namespace mycel

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace mycel {
 
@@ -36,5 +37,8 @@ struct CostModel {
 CostModel HostCostModel(int32_t rank_count, int32_t cores);
 /// Devices joined by the links of the topology.
 CostModel FabricCostModel();
+
+/// All numbers of `model` as text, without loss: models whose texts are equal choose equally.
+std::string Fingerprint(const CostModel& model);
 
 }  // namespace mycel

@@ -1,0 +1,64 @@
+#include "bindings/c/plan_source.h"
+
+#include <optional>
+#include <utility>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/plan/verify.h"
+#include "core/runtime/plan_store.h"
+#include "scheduler/select/select.h"
+
+namespace mycel {
+namespace {
+
+class Source {
+ public:
+  explicit Source(PlanSourceParts parts)
+      : parts_(std::move(parts)),
+        store_(parts_.store_folder),
+        context_(parts_.store_folder.empty() ? "" : PlanStoreContext(*parts_.topology, Fingerprint(parts_.cost))) {}
+
+  StatusOr<Plan> Make(const PlanRequest& wanted) const {
+    const Plan* file = parts_.from_file.get();
+    if (file != nullptr && file->collective == wanted.collective && file->root == wanted.root) {
+      if (file->protocol == Protocol::kDirect && !parts_.cost.allow_direct) {
+        return InvalidArgument(
+            "the plan of MYCEL_PLAN_FILE reads peers' memory directly, which is off or impossible here");
+      }
+      return *file;
+    }
+    PlanRequest request = wanted;
+    request.planner = parts_.planner;
+    const std::string key = PlanStoreKey(context_, request);
+    if (std::optional<Plan> kept = store_.Find(key, *parts_.topology, request)) {
+      MYCEL_LOG(kInfo) << Describe(request) << kept->planner << "; kept in " << store_.PathOf(key);
+      return *std::move(kept);
+    }
+    const int64_t start_ns = NowNs();
+    MYCEL_ASSIGN_OR_RETURN(Choice choice, ChoosePlan(*parts_.topology, request, parts_.cost));
+    MYCEL_RETURN_IF_ERROR(Verify(choice.plan));
+    if (NowNs() - start_ns >= parts_.kept_from_ns) store_.Keep(key, choice.plan);
+    MYCEL_LOG(kInfo) << Describe(request) << choice.plan.planner << "; " << choice.reason;
+    return std::move(choice.plan);
+  }
+
+ private:
+  static std::string Describe(const PlanRequest& request) {
+    return std::string(NameOf(request.collective)) + " of up to " + std::to_string(request.bytes) + " bytes: ";
+  }
+
+  PlanSourceParts parts_;
+  PlanStore store_;
+  std::string context_;
+};
+
+}  // namespace
+
+PlanSource MakePlanSource(PlanSourceParts parts) {
+  return [source = std::make_shared<const Source>(std::move(parts))](const PlanRequest& request) {
+    return source->Make(request);
+  };
+}
+
+}  // namespace mycel

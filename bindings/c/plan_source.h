@@ -1,0 +1,29 @@
+// Where a communicator's plans come from: a plan file, the plan store on disk, or the chooser.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/plan/plan.h"
+#include "core/runtime/plan_cache.h"
+#include "core/topo/topology.h"
+#include "scheduler/select/cost_model.h"
+
+namespace mycel {
+
+/// What all ranks have agreed on, and where this rank keeps plans.
+struct PlanSourceParts {
+  std::string planner;  // a name or "auto"
+  std::shared_ptr<const Topology> topology;
+  std::shared_ptr<const Plan> from_file;  // verified; null when there is none
+  CostModel cost;
+  std::string store_folder;  // of plan_store.h; empty keeps none
+  /// Plans that take longer to make are kept: reading one back takes about a tenth of a millisecond and more.
+  int64_t kept_from_ns = 5'000'000;
+};
+
+/// A pure function of `parts`, but for the store: a kept plan is the one that would be made (see plan_store.h).
+PlanSource MakePlanSource(PlanSourceParts parts);
+
+}  // namespace mycel
