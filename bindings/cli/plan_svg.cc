@@ -81,7 +81,7 @@ DrawnCut DrawnCutOf(const PlanReport& report) {
 }
 
 std::string SheetTitle(const TreeSheet& sheet, Collective collective) {
-  const std::string rank = "rank " + std::to_string(sheet.root.value());
+  std::string rank = "rank " + std::to_string(sheet.root.value());
   const std::string trees = Counted(sheet.tree_count, "tree");
   switch (sheet.flow) {
     case Flow::kReduce:
@@ -202,8 +202,9 @@ class Page {
     if (sheet == nullptr) return;
     const double legend = kPanelTitle + shown_height_ + kCutStrip + 22;
     for (size_t i = 0; i < sheet->trees.size(); ++i) {
+      const size_t row = i / legend_columns_;
       const double left = static_cast<double>(i % legend_columns_) * kLegendColumn;
-      const double y = legend + static_cast<double>(i / legend_columns_) * kLegendRow;
+      const double y = legend + static_cast<double>(row) * kLegendRow;
       DrawSwatch({left, y - 4}, ColourOf(*sheet, i), 4, "", svg);
       svg->AddText({left + 40, y}, TreeText(*sheet, i), 13, kInk);
     }
