@@ -20,6 +20,7 @@ namespace {
 using nlohmann::ordered_json;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::vector<std::string> kKeys = {"planner", "collective", "topology", "ranks",    "bytes",
                                         "optimal", "achieved",   "trees",    "verified", "plan_ms"};
@@ -173,6 +174,43 @@ TEST(Plan, TextAndExplanation) {
     EXPECT_THAT(full.out, HasSubstr(said));
   }
   EXPECT_EQ(full.out.find('\033'), std::string::npos);
+}
+
+TEST(Plan, TheExplanationNamesCutTreesAndLinks) {
+  struct Row {
+    std::string topology, collective;
+    std::vector<std::string> said;
+  };
+  const std::vector<Row> rows = {
+      {"dgx-a100-x2",
+       "allreduce",
+       {"bottleneck: gpu0\n", "325 GB/s enter over 2 links: nvsw0 -> gpu0, ib -> gpu0",
+        "13 trees per root, 142 distinct",
+        "reduce, towards the root:", "broadcast, away from the root:", "nvsw0 -> gpu0..gpu7", "predicted algbw"}},
+      {"mixed-14",
+       "allgather",
+       {"bottleneck: gpu12 gpu13 host2", "12.5 GB/s enter over 1 link: fabric -> host2", "1 tree per root, 14 distinct",
+        "hops on average (by data), at most 4", "gpu8 gpu10 host2 -> fabric", "busbw"}},
+      {"mesh-3x3",
+       "allgather",
+       {"--planner forest asks nobody else", "2 GB/s enter over 2 links: gpu1 -> gpu0, gpu3 -> gpu0", "at most 4",
+        "the plan's limit for long messages is algbw 2.25 GB/s"}},
+  };
+  for (const Row& row : rows) {
+    const CliResult result =
+        RunCli({"plan", "--topo", row.topology, "--collective", row.collective, "--planner", "forest", "--explain"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    for (const std::string& said : row.said) EXPECT_THAT(result.out, HasSubstr(said));
+    EXPECT_THAT(result.out, Not(HasSubstr("nothing else serves it")));
+  }
+  // Many heights are shown in groups.
+  const CliResult many =
+      RunCli({"plan", "--topo", "ring16", "--collective", "broadcast", "--planner", "ring", "--explain"});
+  EXPECT_THAT(many.out, HasSubstr("what the trees look like"));
+  // One rank has no trees, no cut and no links.
+  const CliResult alone = RunCli({"plan", "--topo", "ring1", "--collective", "allgather", "--explain"});
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_THAT(alone.out, Not(HasSubstr("what the trees look like")));
 }
 
 TEST(Plan, AllToAllV) {

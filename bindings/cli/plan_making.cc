@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bindings/cli/demand_file.h"
+#include "bindings/cli/tree_heights.h"
 #include "core/base/clock.h"
 #include "scheduler/select/planners.h"
 #include "scheduler/sim/sim.h"
@@ -31,24 +32,6 @@ StatusOr<double> SynthesisUs(const Topology& topology, const PlanRequest& reques
   const StatusOr<Schedule> schedule = planner->MakeSchedule(topology, same);
   if (!schedule.ok()) return schedule.status();
   return static_cast<double>(NowNs() - start_ns) * 1e-3;
-}
-
-/// `depth`: scratch space of one entry per rank.
-int64_t HopsOf(Rank root, const std::vector<TreeEdge>& edges, bool down, std::vector<int64_t>* depth) {
-  int64_t deepest = 0;
-  (*depth)[root.index()] = 0;
-  const auto add = [&](const TreeEdge& edge) {
-    const Rank parent = down ? edge.source : edge.target;
-    const Rank child = down ? edge.target : edge.source;
-    deepest = std::max(deepest, (*depth)[child.index()] = (*depth)[parent.index()] + 1);
-  };
-  // A parent's edge comes before its child's in `down`, after it in `up`.
-  if (down) {
-    std::for_each(edges.begin(), edges.end(), add);
-  } else {
-    std::for_each(edges.rbegin(), edges.rend(), add);
-  }
-  return deepest;
 }
 
 std::vector<std::pair<Rank, Rank>> EdgesOf(const Tree& tree) {
@@ -116,7 +99,7 @@ TreeFacts FactsOf(const Schedule& schedule) {
   for (const Tree& tree : schedule.trees) {
     facts.per_root = std::max(facts.per_root, ++of_root[tree.root]);
     facts.depth_max = std::max(
-        {facts.depth_max, HopsOf(tree.root, tree.up, false, &depth), HopsOf(tree.root, tree.down, true, &depth)});
+        {facts.depth_max, HeightOf(tree.root, tree.up, false, &depth), HeightOf(tree.root, tree.down, true, &depth)});
     facts.stages = std::max<int64_t>(facts.stages, tree.stage + 1);
     shapes.emplace(tree.root, EdgesOf(tree));
   }
