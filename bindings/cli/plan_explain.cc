@@ -163,7 +163,8 @@ std::string LinkNames(const Topology& topology, std::vector<const Link*> links) 
     }
     const auto largest = std::max_element(
         stars.begin(), stars.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-    const auto [middle, leaves] = largest->first;
+    const NodeId middle = largest->first.first;
+    const bool leaves = largest->first.second;
     const std::string& id = topology.node(middle).id;
     const std::string others = JoinNames(largest->second);
     const std::string star = leaves ? id + " -> " + others : others + " -> " + id;
