@@ -21,6 +21,7 @@ struct Command {
 std::vector<Command> DeclareTopo(CLI::App& root);
 std::vector<Command> DeclarePlan(CLI::App& root);
 std::vector<Command> DeclareVerify(CLI::App& root);
+std::vector<Command> DeclareConvert(CLI::App& root);
 std::vector<Command> DeclareSim(CLI::App& root);
 std::vector<Command> DeclareParams(CLI::App& root);
 std::vector<Command> DeclareInfo(CLI::App& root);

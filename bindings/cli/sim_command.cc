@@ -12,9 +12,9 @@
 #include "bindings/cli/progress.h"
 #include "bindings/cli/simulation.h"
 #include "bindings/cli/terminal.h"
+#include "bindings/interchange/plan_file.h"
 #include "core/base/bytes.h"
 #include "core/base/clock.h"
-#include "core/plan/plan_json.h"
 #include "core/topo/gallery.h"
 #include "scheduler/bound/bound.h"
 
@@ -57,18 +57,19 @@ Status LoadPlan(const SimArguments& arguments, Simulation* simulation) {
     simulation->plan = std::move(made.choice.plan);
     return OkStatus();
   }
-  MYCEL_ASSIGN_OR_RETURN(simulation->plan, ReadPlanFile(arguments.plan));
+  MYCEL_ASSIGN_OR_RETURN(LoadedPlan loaded, JudgePlanFile(arguments.plan));
+  simulation->plan = std::move(loaded.plan);
   const Plan& plan = simulation->plan;
   if (plan.rank_count != topology.rank_count()) {
     return InvalidArgument("plan " + arguments.plan + " is for " + Counted(plan.rank_count, "rank") + ", topology " +
                            topology.name() + " has " + std::to_string(topology.rank_count()) +
                            "; give the topology the plan was made for: " + plan.topology);
   }
-  const Status verified = Verify(plan);
-  if (!verified.ok()) {
+  if (!loaded.verdict.ok()) {
     return InvalidArgument("plan " + arguments.plan +
-                           " is wrong and cannot be simulated (see `mycel verify`): " + StatusMessage(verified));
+                           " is wrong and cannot be simulated (see `mycel verify`): " + StatusMessage(loaded.verdict));
   }
+  MYCEL_RETURN_IF_ERROR(RouteForeign(loaded.format, topology, &simulation->plan));
   simulation->request = RequestOfPlan(plan, arguments.planning.bytes);
   return OkStatus();
 }
@@ -189,7 +190,7 @@ std::vector<Command> DeclareSim(CLI::App& root) {
   CLI::App* app = root.add_subcommand("sim", "simulate a plan on a topology: time, bandwidth, busiest links");
   auto arguments = std::make_shared<SimArguments>();
   PlanArguments& planning = arguments->planning;
-  app->add_option("PLAN", arguments->plan, "a plan file; or make one with --planner and --collective")->type_name("");
+  app->add_option("PLAN", arguments->plan, "a plan file (Mycel's, MSCCL's XML, MSCCL++'s JSON); or make one with --planner and --collective")->type_name("");
   AddTopology(app, &planning.topology)->required();
   AddCollective(app, &planning.collective);
   CLI::Option* planner = AddPlanner(app, &planning.planner);

@@ -9,7 +9,7 @@
 #include "bindings/cli/plan_making.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/terminal.h"
-#include "core/plan/plan_json.h"
+#include "bindings/interchange/plan_file.h"
 #include "core/plan/verify.h"
 #include "core/topo/gallery.h"
 #include "scheduler/graph/throughput_bound.h"
@@ -40,13 +40,15 @@ Status CheckFits(const VerifyArguments& arguments, const Plan& plan, const Topol
 StatusOr<Verdict> Judge(const VerifyArguments& arguments) {
   const Progress progress("verifying " + arguments.plan);
   Verdict verdict;
-  MYCEL_ASSIGN_OR_RETURN(verdict.plan, ReadPlanFile(arguments.plan));
+  MYCEL_ASSIGN_OR_RETURN(LoadedPlan loaded, JudgePlanFile(arguments.plan));
+  verdict.plan = std::move(loaded.plan);
+  verdict.status = std::move(loaded.verdict);
   if (!arguments.topology.empty()) {
     MYCEL_ASSIGN_OR_RETURN(verdict.topology, LoadTopology(arguments.topology));
     MYCEL_RETURN_IF_ERROR(CheckFits(arguments, verdict.plan, *verdict.topology));
   }
-  verdict.status = Verify(verdict.plan);
   if (verdict.status.ok() && verdict.topology) {
+    MYCEL_RETURN_IF_ERROR(RouteForeign(loaded.format, *verdict.topology, &verdict.plan));
     const StatusOr<LinkLoads> loads = ComputeLinkLoads(verdict.plan, *verdict.topology);
     verdict.status = loads.status();
     if (loads.ok()) {
@@ -109,7 +111,7 @@ ExitCode RunVerify(const VerifyArguments& arguments) {
 std::vector<Command> DeclareVerify(CLI::App& root) {
   CLI::App* app = root.add_subcommand("verify", "prove a plan file right, or say what is wrong with it");
   auto arguments = std::make_shared<VerifyArguments>();
-  app->add_option("PLAN", arguments->plan, "a plan file, as `mycel plan --out` writes it")->required()->type_name("");
+  app->add_option("PLAN", arguments->plan, "a plan file: Mycel's, MSCCL's XML or MSCCL++'s JSON")->required()->type_name("");
   AddTopology(app, &arguments->topology)->description("also check the routes and link loads on this topology");
   AddJson(app, &arguments->json);
   return {{app, [arguments] { return RunVerify(*arguments); }}};
