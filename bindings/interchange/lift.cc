@@ -1,6 +1,7 @@
 #include "bindings/interchange/lift.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -25,15 +26,19 @@ constexpr int64_t kRingBytes = 512 * 1024;  // what a channel has room for by de
 /// Units of one block at which chunks begin or end.
 using Borders = std::set<int64_t>;
 
-/// Cuts chunks so that any two of a block that overlap are equal. Blocks of an alltoall share memory in place, so they
-/// share borders. `finest`: cuts at every unit.
-std::vector<TraceOp> CutAtBorders(const Trace& trace, bool finest) {
+/// Cuts chunks so that any two of a block that overlap are equal, and none has more than `units_max` units. Blocks of an
+/// alltoall share memory in place, so they share borders.
+std::vector<TraceOp> CutAtBorders(const Trace& trace, int64_t units_max) {
   const bool shared = trace.collective == Collective::kAllToAll;
   std::map<int32_t, Borders> borders;
-  for (const TraceOp& op : trace.ops) {
-    Borders& own = borders[shared ? 0 : op.chunk.block];
-    own.insert({op.chunk.begin, op.chunk.end});
-    for (int64_t unit = op.chunk.begin; finest && unit < op.chunk.end; ++unit) own.insert(unit);
+  for (const TraceOp& op : trace.ops) borders[shared ? 0 : op.chunk.block].insert({op.chunk.begin, op.chunk.end});
+  for (auto& [block, own] : borders) {
+    Borders finer;
+    for (auto at = own.begin(); std::next(at) != own.end(); ++at) {
+      if (*std::next(at) - *at <= units_max) continue;
+      for (int64_t unit = *at + units_max; unit < *std::next(at); unit += units_max) finer.insert(unit);
+    }
+    own.merge(finer);
   }
   std::vector<TraceOp> cut;
   cut.reserve(trace.ops.size());
@@ -126,8 +131,9 @@ class Lifter {
     return std::move(plan_);
   }
 
-  /// Whether every wait joins lanes whose widest chunks are equal; else the chunks must be cut finer.
-  bool WaitsFit() {
+  /// Waits join lanes whose widest chunks are equal. Where they are not: the width to which all chunks must be cut, that
+  /// of the narrowest lane that waits or is waited for. 0 where they are.
+  int64_t WidthForWaits() {
     PlaceOps();
     FindHazards();
     std::vector<int64_t> widest;
@@ -135,12 +141,17 @@ class Lifter {
       if (widest.size() <= U(op.lane)) widest.resize(U(op.lane) + 1, 0);
       widest[U(op.lane)] = std::max(widest[U(op.lane)], op.chunk.units());
     }
+    int64_t least = std::numeric_limits<int64_t>::max();
+    bool fits = true;
     for (size_t i = 0; i < ops_.size(); ++i) {
       for (const size_t other : waits_[i]) {
-        if (widest[U(ops_[i].lane)] != widest[U(ops_[other].lane)]) return false;
+        const int64_t mine = widest[U(ops_[i].lane)];
+        const int64_t theirs = widest[U(ops_[other].lane)];
+        fits = fits && mine == theirs;
+        least = std::min({least, mine, theirs});
       }
     }
-    return true;
+    return fits ? 0 : least;
   }
 
  private:
@@ -207,15 +218,9 @@ void Lifter::FindHazards() {
       precedences_.push_back({earlier, later});
       return;
     }
-    // A wait for an op implies those before it in its lane whose chunk it covers: keep the last of equal chunks.
-    for (size_t& known : waits_[later]) {
-      if (ops_[known].lane != ops_[earlier].lane || ops_[known].chunk.begin != ops_[earlier].chunk.begin ||
-          ops_[known].chunk.end != ops_[earlier].chunk.end) {
-        continue;
-      }
-      if (body_place_[known] < body_place_[earlier]) known = earlier;
-      return;
-    }
+    // Waits are few, and with skews none of them follows from another: keep all that differ.
+    std::vector<size_t>& known = waits_[later];
+    if (std::find(known.begin(), known.end(), earlier) != known.end()) return;
     waits_[later].push_back(earlier);
   };
   for (size_t i = 0; i < ops_.size(); ++i) {
@@ -334,11 +339,12 @@ Status Lifter::ChooseSlots() {
 
 StatusOr<Plan> LiftTrace(const Trace& trace) {
   const Contract contract{trace.collective, trace.rank_count, trace.root};
-  std::vector<TraceOp> ops = CutAtBorders(trace, false);
   const bool has_in_place = trace.block_units.empty();  // v-collectives have no such form
+  std::vector<TraceOp> ops = CutAtBorders(trace, std::numeric_limits<int64_t>::max());
   if (has_in_place) StageResults(contract, &ops);
-  if (!Lifter(trace, ops).WaitsFit()) {
-    ops = CutAtBorders(trace, true);
+  const int64_t width = Lifter(trace, ops).WidthForWaits();
+  if (width > 0) {
+    ops = CutAtBorders(trace, width);
     if (has_in_place) StageResults(contract, &ops);
   }
   return Lifter(trace, std::move(ops)).Run();

@@ -39,8 +39,8 @@ class RankExporter {
   }
 
   /// Gives every channel of the rank a block. `fused`: a block may own an incoming and an outgoing one.
-  void PlaceBlocks(const std::vector<const Op*>& ops, bool fused);
-  void Add(const Op& op);
+  void PlaceBlocks(const std::vector<const OrderedOp*>& ops, bool fused);
+  void Add(const OrderedOp& ordered);
   void Finish() { builder_.DropEmptyBlocks(); }
 
  private:
@@ -49,13 +49,14 @@ class RankExporter {
     int32_t in = -1;
     int32_t out = -1;
   };
-  std::vector<Pass> PassesOf(const std::vector<const Op*>& ops) const;
+  std::vector<Pass> PassesOf(const std::vector<const OrderedOp*>& ops) const;
   std::vector<Operand> InputsOf(const Op& op) const;
   Place PlaceOf(const Operand& operand, const Chunk& chunk) const;
   int32_t NumberOf(int32_t channel) const { return channel_numbers_.at(plan_.channels[U(channel)].index); }
-  int32_t LocalBlock();
+  /// The block for copies and sums of the rank's own memory, one for each MSCCL channel.
+  int32_t LocalBlock(int32_t channel);
   /// A part of an op whose chunk one step can move.
-  void AddPart(const Op& op, const Chunk& chunk);
+  void AddPart(const Op& op, const Chunk& chunk, int32_t channel);
   void AddStep(int32_t block, StepType type, const Chunk& chunk, const Place& source, const Place& target,
                int32_t route) {
     Step step;
@@ -75,7 +76,7 @@ class RankExporter {
   std::vector<int32_t> cells_;             // offset of each scratch cell
   std::map<int32_t, int32_t> in_blocks_;   // of each channel
   std::map<int32_t, int32_t> out_blocks_;  // of each channel
-  int32_t local_block_ = -1;
+  std::map<int32_t, int32_t> local_blocks_;  // of each MSCCL channel
 };
 
 /// In the plan's order, but memory first of the first two: a sum does not ask which of two comes first.
@@ -86,9 +87,10 @@ std::vector<Operand> RankExporter::InputsOf(const Op& op) const {
 }
 
 /// What the last input of each op brings to each of its outgoing channels, most units first.
-std::vector<RankExporter::Pass> RankExporter::PassesOf(const std::vector<const Op*>& ops) const {
+std::vector<RankExporter::Pass> RankExporter::PassesOf(const std::vector<const OrderedOp*>& ops) const {
   std::map<std::pair<int32_t, int32_t>, int64_t> units;
-  for (const Op* op : ops) {
+  for (const OrderedOp* ordered : ops) {
+    const Op* const op = &ordered->op;
     const Operand last = InputsOf(*op).back();
     if (!IsChannel(last)) continue;
     for (int32_t i = 0; i < op->outputs; ++i) {
@@ -104,7 +106,7 @@ std::vector<RankExporter::Pass> RankExporter::PassesOf(const std::vector<const O
   return passes;
 }
 
-void RankExporter::PlaceBlocks(const std::vector<const Op*>& ops, bool fused) {
+void RankExporter::PlaceBlocks(const std::vector<const OrderedOp*>& ops, bool fused) {
   const auto peer = [&](int32_t channel, bool out) {
     const Channel& it = plan_.channels[U(channel)];
     return (out ? it.target : it.source).value();
@@ -118,7 +120,8 @@ void RankExporter::PlaceBlocks(const std::vector<const Op*>& ops, bool fused) {
       out_blocks_[pass.out] = block;
     }
   }
-  for (const Op* op : ops) {
+  for (const OrderedOp* ordered : ops) {
+    const Op* const op = &ordered->op;
     for (int32_t i = 0; i < op->inputs + op->outputs; ++i) {
       const Operand& operand = plan_.operands[U(op->operands + i)];
       if (!IsChannel(operand)) continue;
@@ -131,9 +134,10 @@ void RankExporter::PlaceBlocks(const std::vector<const Op*>& ops, bool fused) {
   }
 }
 
-int32_t RankExporter::LocalBlock() {
-  if (local_block_ < 0) local_block_ = builder_.AddBlock(-1, -1, 0);
-  return local_block_;
+int32_t RankExporter::LocalBlock(int32_t channel) {
+  const auto [at, is_new] = local_blocks_.try_emplace(channel, -1);
+  if (is_new) at->second = builder_.AddBlock(-1, -1, channel);
+  return at->second;
 }
 
 Place RankExporter::PlaceOf(const Operand& operand, const Chunk& chunk) const {
@@ -154,15 +158,24 @@ Place RankExporter::PlaceOf(const Operand& operand, const Chunk& chunk) const {
   return {};
 }
 
-void RankExporter::Add(const Op& op) {
+void RankExporter::Add(const OrderedOp& ordered) {
+  const Op& op = ordered.op;
+  // Its own channels say which; an op without any keeps to the channel of its lane, if there is one.
+  const auto of_lane = channel_numbers_.find(ordered.lane);
+  int32_t channel = of_lane == channel_numbers_.end() ? 0 : of_lane->second;
+  for (int32_t i = 0; i < op.inputs + op.outputs; ++i) {
+    const Operand& operand = plan_.operands[U(op.operands + i)];
+    if (IsChannel(operand)) channel = NumberOf(operand.index);
+  }
   const int64_t parts = (op.chunk.units() + kCountMax - 1) / kCountMax;
   for (int64_t part = 0; part < parts; ++part) {
-    AddPart(op, {op.chunk.block, op.chunk.begin + ElementOf(op.chunk.units(), part, parts),
-                 op.chunk.begin + ElementOf(op.chunk.units(), part + 1, parts)});
+    const Chunk chunk{op.chunk.block, op.chunk.begin + ElementOf(op.chunk.units(), part, parts),
+                      op.chunk.begin + ElementOf(op.chunk.units(), part + 1, parts)};
+    AddPart(op, chunk, channel);
   }
 }
 
-void RankExporter::AddPart(const Op& op, const Chunk& chunk) {
+void RankExporter::AddPart(const Op& op, const Chunk& chunk, int32_t channel) {
   const std::vector<Operand> inputs = InputsOf(op);
   std::vector<Place> kept;      // where the result must lie
   std::vector<Operand> sends;   // channels it must go to
@@ -202,7 +215,7 @@ void RankExporter::AddPart(const Op& op, const Chunk& chunk) {
     const Operand& input = inputs[i];
     if (!IsChannel(input)) {
       const Place own = PlaceOf(input, chunk);
-      if (block < 0) block = LocalBlock();
+      if (block < 0) block = LocalBlock(channel);
       if (i == 0 && IsChannel(inputs[1])) {
         sum = own;  // read where it lies
         continue;
@@ -228,7 +241,7 @@ void RankExporter::AddPart(const Op& op, const Chunk& chunk) {
     AddStep(out_blocks_.at(out.index), StepType::kSend, chunk, result, result, out.route);
   }
   for (const Place& place : kept) {
-    if (place != result) AddStep(LocalBlock(), StepType::kCopy, chunk, result, place, -1);
+    if (place != result) AddStep(LocalBlock(channel), StepType::kCopy, chunk, result, place, -1);
   }
 }
 
@@ -254,12 +267,12 @@ Algorithm Build(const UnskewedPlan& unskewed, bool fused) {
   algorithm.channel_count = std::max(1, static_cast<int32_t>(numbers.size()));
   algorithm.notes = {true, plan.planner, plan.topology, plan.topology_hash, plan.routes};
   algorithm.gpus.resize(U(plan.rank_count));
-  std::vector<std::vector<const Op*>> ops_of(U(plan.rank_count));
-  for (const OrderedOp& each : unskewed.order) ops_of[each.rank.index()].push_back(&each.op);
+  std::vector<std::vector<const OrderedOp*>> ops_of(U(plan.rank_count));
+  for (const OrderedOp& each : unskewed.order) ops_of[each.rank.index()].push_back(&each);
   for (Rank rank : Ids<Rank>(plan.rank_count)) {
     RankExporter exporter(plan, rank, numbers, &algorithm.gpus[rank.index()]);
     exporter.PlaceBlocks(ops_of[rank.index()], fused);
-    for (const Op* op : ops_of[rank.index()]) exporter.Add(*op);
+    for (const OrderedOp* op : ops_of[rank.index()]) exporter.Add(*op);
     exporter.Finish();
   }
   return algorithm;
