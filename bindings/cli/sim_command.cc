@@ -190,7 +190,9 @@ std::vector<Command> DeclareSim(CLI::App& root) {
   CLI::App* app = root.add_subcommand("sim", "simulate a plan on a topology: time, bandwidth, busiest links");
   auto arguments = std::make_shared<SimArguments>();
   PlanArguments& planning = arguments->planning;
-  app->add_option("PLAN", arguments->plan, "a plan file (Mycel's, MSCCL's XML, MSCCL++'s JSON); or make one with --planner and --collective")->type_name("");
+  app->add_option("PLAN", arguments->plan,
+                  "a plan file (Mycel's, MSCCL's XML, MSCCL++'s JSON); or make one with --planner and --collective")
+      ->type_name("");
   AddTopology(app, &planning.topology)->required();
   AddCollective(app, &planning.collective);
   CLI::Option* planner = AddPlanner(app, &planning.planner);

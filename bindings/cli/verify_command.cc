@@ -111,7 +111,9 @@ ExitCode RunVerify(const VerifyArguments& arguments) {
 std::vector<Command> DeclareVerify(CLI::App& root) {
   CLI::App* app = root.add_subcommand("verify", "prove a plan file right, or say what is wrong with it");
   auto arguments = std::make_shared<VerifyArguments>();
-  app->add_option("PLAN", arguments->plan, "a plan file: Mycel's, MSCCL's XML or MSCCL++'s JSON")->required()->type_name("");
+  app->add_option("PLAN", arguments->plan, "a plan file: Mycel's, MSCCL's XML or MSCCL++'s JSON")
+      ->required()
+      ->type_name("");
   AddTopology(app, &arguments->topology)->description("also check the routes and link loads on this topology");
   AddJson(app, &arguments->json);
   return {{app, [arguments] { return RunVerify(*arguments); }}};

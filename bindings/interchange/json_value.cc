@@ -91,8 +91,8 @@ Status JsonValue::CheckKeys(std::initializer_list<std::string_view> known) const
     const std::string_view nearest = NearestName(keys_[i], {known.begin(), known.size()});
     std::string list;
     for (const std::string_view name : known) list += " " + std::string(name);
-    return items_[i].Wrong("is unknown; " + (nearest.empty() ? "there are:" + list
-                                                             : "did you mean " + std::string(nearest) + "?"));
+    return items_[i].Wrong("is unknown; " +
+                           (nearest.empty() ? "there are:" + list : "did you mean " + std::string(nearest) + "?"));
   }
   return OkStatus();
 }

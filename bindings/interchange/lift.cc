@@ -26,8 +26,8 @@ constexpr int64_t kRingBytes = 512 * 1024;  // what a channel has room for by de
 /// Units of one block at which chunks begin or end.
 using Borders = std::set<int64_t>;
 
-/// Cuts chunks so that any two of a block that overlap are equal, and none has more than `units_max` units. Blocks of an
-/// alltoall share memory in place, so they share borders.
+/// Cuts chunks so that any two of a block that overlap are equal, and none has more than `units_max` units. Blocks of
+/// an alltoall share memory in place, so they share borders.
 std::vector<TraceOp> CutAtBorders(const Trace& trace, int64_t units_max) {
   const bool shared = trace.collective == Collective::kAllToAll;
   std::map<int32_t, Borders> borders;
@@ -110,8 +110,8 @@ void StageResults(const Contract& contract, std::vector<TraceOp>* ops) {
     copy.rank = (*ops)[writer].rank;
     copy.lane = (*ops)[writer].lane;
     copy.chunk = (*ops)[writer].chunk;
-    copy.inputs.push_back({TraceOperand::Kind::kScratch,
-                           kStagedPlaces + contract.RecvPlace(copy.rank, copy.chunk.block), Rank(), 0, -1});
+    copy.inputs.push_back(
+        {TraceOperand::Kind::kScratch, kStagedPlaces + contract.RecvPlace(copy.rank, copy.chunk.block), Rank(), 0, -1});
     copy.outputs.push_back({TraceOperand::Kind::kRecv, -1, Rank(), 0, -1});
     ops->push_back(std::move(copy));
   }
@@ -131,8 +131,8 @@ class Lifter {
     return std::move(plan_);
   }
 
-  /// Waits join lanes whose widest chunks are equal. Where they are not: the width to which all chunks must be cut, that
-  /// of the narrowest lane that waits or is waited for. 0 where they are.
+  /// Waits join lanes whose widest chunks are equal. Where they are not: the width to which all chunks must be cut,
+  /// that of the narrowest lane that waits or is waited for. 0 where they are.
   int64_t WidthForWaits() {
     PlaceOps();
     FindHazards();

@@ -1,8 +1,8 @@
 // Skews for a traced plan, so that a lane works on several slices at once as thread blocks do that run ahead of each
 // other.
 //
-// Every message is read one slice after it was sent, so skew(reader) = skew(sender) + 1; that alone keeps both ends of a
-// channel in step. Within a lane, whoever touches the same memory later is skewed at least as much. The least numbers
+// Every message is read one slice after it was sent, so skew(reader) = skew(sender) + 1; that alone keeps both ends of
+// a channel in step. Within a lane, whoever touches the same memory later is skewed at least as much. The least numbers
 // that satisfy both are found by relaxation; ops joined by messages move together.
 #pragma once
 

@@ -25,8 +25,17 @@ enum class Proto : uint8_t { kSimple, kLl, kLl128 };
 enum class Buffer : uint8_t { kInput, kOutput, kScratch };
 
 /// What a step does; see StepInfo for the letters.
-enum class StepType : uint8_t { kSend, kRecv, kCopy, kReduce, kRecvCopySend, kRecvReduceCopy, kRecvReduceSend,
-                                kRecvReduceCopySend, kNop };
+enum class StepType : uint8_t {
+  kSend,
+  kRecv,
+  kCopy,
+  kReduce,
+  kRecvCopySend,
+  kRecvReduceCopy,
+  kRecvReduceSend,
+  kRecvReduceCopySend,
+  kNop
+};
 
 /// A row of the table of step types.
 struct StepInfo {
@@ -114,8 +123,8 @@ struct Limits {
 };
 /// All runtimes that a file can be written for; the first is the default.
 const std::vector<Limits>& AllLimits();
-inline constexpr int32_t kCountMax = 71;       // chunks that one step moves
-inline constexpr int32_t kOffsetMax = 32767;   // chunk offsets are 16 bits wide in the runtimes
+inline constexpr int32_t kCountMax = 71;         // chunks that one step moves
+inline constexpr int32_t kOffsetMax = 32767;     // chunk offsets are 16 bits wide in the runtimes
 inline constexpr int32_t kScratchMax = 1 << 20;  // chunks; more is taken for a mistake
 
 /// "gpu 2 tb 3 step 4", as the file numbers them.

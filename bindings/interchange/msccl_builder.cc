@@ -10,7 +10,9 @@ namespace {
 size_t U(int64_t value) { return static_cast<size_t>(value); }
 
 /// known[block], where blocks that came later count as unknown.
-int32_t KnownOf(const std::vector<int32_t>& known, int32_t block) { return U(block) < known.size() ? known[U(block)] : 0; }
+int32_t KnownOf(const std::vector<int32_t>& known, int32_t block) {
+  return U(block) < known.size() ? known[U(block)] : 0;
+}
 
 void Join(const std::vector<int32_t>& other, std::vector<int32_t>* known) {
   if (known->size() < other.size()) known->resize(other.size(), 0);

@@ -55,8 +55,21 @@ class RankExporter {
   int32_t NumberOf(int32_t channel) const { return channel_numbers_.at(plan_.channels[U(channel)].index); }
   /// The block for copies and sums of the rank's own memory, one for each MSCCL channel.
   int32_t LocalBlock(int32_t channel);
-  /// A part of an op whose chunk one step can move.
-  void AddPart(const Op& op, const Chunk& chunk, int32_t channel);
+  /// A part of an op, narrow enough for one step to move.
+  struct Part {
+    Chunk chunk;
+    int32_t channel = 0;          // of MSCCL
+    std::vector<Operand> inputs;  // in the order in which they are added
+    std::vector<Place> kept;      // where the result must lie
+    std::vector<Operand> sends;   // channels it must go to
+    int32_t fused = -1;           // of `sends`: in the block that receives the last input
+    bool only_passes_on = false;  // the fused one is all that becomes of the result
+    bool sends_memory = false;    // one input, in memory: nothing to compute
+    Place result;                 // where it is kept while it grows
+  };
+  Part PartOf(const Op& op, const Chunk& chunk, int32_t channel);
+  void TakeInputs(const Part& part);
+  void AddPart(const Part& part);
   void AddStep(int32_t block, StepType type, const Chunk& chunk, const Place& source, const Place& target,
                int32_t route) {
     Step step;
@@ -73,9 +86,9 @@ class RankExporter {
   const Contract contract_;
   const std::map<int32_t, int32_t>& channel_numbers_;
   RankBuilder builder_;
-  std::vector<int32_t> cells_;             // offset of each scratch cell
-  std::map<int32_t, int32_t> in_blocks_;   // of each channel
-  std::map<int32_t, int32_t> out_blocks_;  // of each channel
+  std::vector<int32_t> cells_;               // offset of each scratch cell
+  std::map<int32_t, int32_t> in_blocks_;     // of each channel
+  std::map<int32_t, int32_t> out_blocks_;    // of each channel
   std::map<int32_t, int32_t> local_blocks_;  // of each MSCCL channel
 };
 
@@ -114,8 +127,7 @@ void RankExporter::PlaceBlocks(const std::vector<const OrderedOp*>& ops, bool fu
   if (fused) {
     for (const Pass& pass : PassesOf(ops)) {
       if (in_blocks_.count(pass.in) != 0 || out_blocks_.count(pass.out) != 0) continue;
-      const int32_t block =
-          builder_.AddBlock(peer(pass.out, true), peer(pass.in, false), NumberOf(pass.in));
+      const int32_t block = builder_.AddBlock(peer(pass.out, true), peer(pass.in, false), NumberOf(pass.in));
       in_blocks_[pass.in] = block;
       out_blocks_[pass.out] = block;
     }
@@ -171,77 +183,86 @@ void RankExporter::Add(const OrderedOp& ordered) {
   for (int64_t part = 0; part < parts; ++part) {
     const Chunk chunk{op.chunk.block, op.chunk.begin + ElementOf(op.chunk.units(), part, parts),
                       op.chunk.begin + ElementOf(op.chunk.units(), part + 1, parts)};
-    AddPart(op, chunk, channel);
+    AddPart(PartOf(op, chunk, channel));
   }
 }
 
-void RankExporter::AddPart(const Op& op, const Chunk& chunk, int32_t channel) {
-  const std::vector<Operand> inputs = InputsOf(op);
-  std::vector<Place> kept;      // where the result must lie
-  std::vector<Operand> sends;   // channels it must go to
+RankExporter::Part RankExporter::PartOf(const Op& op, const Chunk& chunk, int32_t channel) {
+  Part part;
+  part.chunk = chunk;
+  part.channel = channel;
+  part.inputs = InputsOf(op);
   for (int32_t i = 0; i < op.outputs; ++i) {
     const Operand& out = plan_.OutputsOf(op)[i];
     if (IsChannel(out)) {
-      sends.push_back(out);
+      part.sends.push_back(out);
     } else {
-      kept.push_back(PlaceOf(out, chunk));
+      part.kept.push_back(PlaceOf(out, chunk));
     }
   }
-  // The last input may be received, reduced and passed on in one step where one block owns both channels.
-  const Operand& last = inputs.back();
-  auto fused = sends.end();
-  if (IsChannel(last)) {
-    const int32_t block = in_blocks_.at(last.index);
-    fused = std::find_if(sends.begin(), sends.end(),
-                         [&](const Operand& out) { return out_blocks_.at(out.index) == block; });
+  const Operand& last = part.inputs.back();
+  for (size_t i = 0; i < part.sends.size() && IsChannel(last); ++i) {
+    if (out_blocks_.at(part.sends[i].index) == in_blocks_.at(last.index)) part.fused = static_cast<int32_t>(i);
   }
-  const bool passes_on_only = fused != sends.end() && kept.empty() && sends.size() == 1 && inputs.size() > 1;
-  const bool sends_memory = inputs.size() == 1 && !IsChannel(last);
-  // Where the result is kept while it grows: its final place, unless an input still to come lies there in place.
-  Place result;
-  if (sends_memory) {
-    result = PlaceOf(last, chunk);
-  } else {
-    const bool safe = std::all_of(inputs.begin() + 1, inputs.end(), IsChannel);
-    if (!kept.empty() && safe) {
-      result = kept.front();
-    } else if (!passes_on_only || inputs.size() > 2) {
-      result = {Buffer::kScratch, builder_.AddScratch(static_cast<int32_t>(chunk.units()))};
-    }
+  part.only_passes_on = part.fused >= 0 && part.kept.empty() && part.sends.size() == 1 && part.inputs.size() > 1;
+  part.sends_memory = part.inputs.size() == 1 && !IsChannel(last);
+  if (part.sends_memory) {
+    part.result = PlaceOf(last, chunk);
+    return part;
   }
+  // In its final place, unless an input still to come lies there in place.
+  const bool safe = std::all_of(part.inputs.begin() + 1, part.inputs.end(), IsChannel);
+  if (!part.kept.empty() && safe) {
+    part.result = part.kept.front();
+  } else if (!part.only_passes_on || part.inputs.size() > 2) {
+    part.result = {Buffer::kScratch, builder_.AddScratch(static_cast<int32_t>(chunk.units()))};
+  }
+  return part;
+}
+
+/// Receives and sums the inputs; the last step also passes the result on where the part is fused.
+void RankExporter::TakeInputs(const Part& part) {
   Place sum;  // of the inputs so far
   int32_t block = -1;
-  for (size_t i = 0; i < inputs.size() && !sends_memory; ++i) {
-    const Operand& input = inputs[i];
+  for (size_t i = 0; i < part.inputs.size(); ++i) {
+    const Operand& input = part.inputs[i];
     if (!IsChannel(input)) {
-      const Place own = PlaceOf(input, chunk);
-      if (block < 0) block = LocalBlock(channel);
-      if (i == 0 && IsChannel(inputs[1])) {
+      const Place own = PlaceOf(input, part.chunk);
+      if (i == 0 && IsChannel(part.inputs[1])) {
         sum = own;  // read where it lies
         continue;
       }
-      AddStep(block, i == 0 ? StepType::kCopy : StepType::kReduce, chunk, own, result, -1);
-      sum = result;
+      if (block < 0) block = LocalBlock(part.channel);
+      AddStep(block, i == 0 ? StepType::kCopy : StepType::kReduce, part.chunk, own, part.result, -1);
+      sum = part.result;
       continue;
     }
     block = in_blocks_.at(input.index);
-    const bool forwards = i + 1 == inputs.size() && fused != sends.end();
-    const int32_t route = forwards ? fused->route : -1;
+    const bool forwards = i + 1 == part.inputs.size() && part.fused >= 0;
+    const int32_t route = forwards ? part.sends[U(part.fused)].route : -1;
     if (i == 0) {
-      AddStep(block, forwards ? StepType::kRecvCopySend : StepType::kRecv, chunk, result, result, route);
-    } else if (forwards && passes_on_only) {
-      AddStep(block, StepType::kRecvReduceSend, chunk, sum, sum, route);
+      const StepType type = forwards ? StepType::kRecvCopySend : StepType::kRecv;
+      AddStep(block, type, part.chunk, part.result, part.result, route);
+    } else if (forwards && part.only_passes_on) {
+      AddStep(block, StepType::kRecvReduceSend, part.chunk, sum, sum, route);
     } else {
-      AddStep(block, forwards ? StepType::kRecvReduceCopySend : StepType::kRecvReduceCopy, chunk, sum, result, route);
+      const StepType type = forwards ? StepType::kRecvReduceCopySend : StepType::kRecvReduceCopy;
+      AddStep(block, type, part.chunk, sum, part.result, route);
     }
-    sum = result;
-    if (forwards) fused = sends.erase(fused);  // the last turn of the loop
+    sum = part.result;
   }
-  for (const Operand& out : sends) {
-    AddStep(out_blocks_.at(out.index), StepType::kSend, chunk, result, result, out.route);
+}
+
+void RankExporter::AddPart(const Part& part) {
+  if (!part.sends_memory) TakeInputs(part);
+  for (size_t i = 0; i < part.sends.size(); ++i) {
+    if (static_cast<int32_t>(i) == part.fused) continue;
+    const Operand& out = part.sends[i];
+    AddStep(out_blocks_.at(out.index), StepType::kSend, part.chunk, part.result, part.result, out.route);
   }
-  for (const Place& place : kept) {
-    if (place != result) AddStep(LocalBlock(channel), StepType::kCopy, chunk, result, place, -1);
+  for (const Place& place : part.kept) {
+    if (place == part.result) continue;
+    AddStep(LocalBlock(part.channel), StepType::kCopy, part.chunk, part.result, place, -1);
   }
 }
 
@@ -279,8 +300,8 @@ Algorithm Build(const UnskewedPlan& unskewed, bool fused) {
 }
 
 Status TooMuch(const Limits& limits, const std::string& what, int64_t has, int64_t most, const std::string& cure) {
-  return Impossible("as " + std::string(limits.runtime) + " file " + what + " " + std::to_string(has) + ", of at most " +
-                    std::to_string(most) + "; " + cure);
+  return Impossible("as " + std::string(limits.runtime) + " file " + what + " " + std::to_string(has) +
+                    ", of at most " + std::to_string(most) + "; " + cure);
 }
 
 Status CheckLimits(const Algorithm& algorithm, const Limits& limits) {
@@ -302,9 +323,9 @@ Status CheckLimits(const Algorithm& algorithm, const Limits& limits) {
     for (size_t b = 0; b < gpu.blocks.size(); ++b) {
       const Block& block = gpu.blocks[b];
       if (static_cast<int64_t>(block.steps.size()) > limits.steps_per_block) {
-        return TooMuch(limits, name + " tb " + std::to_string(b) + " needs steps:",
-                       static_cast<int64_t>(block.steps.size()), limits.steps_per_block,
-                       "plan with more lanes (--lanes) or fewer trees (--trees-per-root 1)");
+        return TooMuch(limits,
+                       name + " tb " + std::to_string(b) + " needs steps:", static_cast<int64_t>(block.steps.size()),
+                       limits.steps_per_block, "plan with more lanes (--lanes) or fewer trees (--trees-per-root 1)");
       }
       if (++of_channel[block.channel] > limits.blocks_per_channel) {
         return TooMuch(limits, name + " needs thread blocks on channel " + std::to_string(block.channel) + ":",

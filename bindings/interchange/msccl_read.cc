@@ -38,12 +38,11 @@ class XmlReader {
   XmlReader(std::string_view text, const std::string& file) : text_(text), file_(file) { algorithm_.file = file; }
 
   StatusOr<Algorithm> Read() {
-    const pugi::xml_parse_result parsed =
-        document_.load_buffer(
+    const pugi::xml_parse_result parsed = document_.load_buffer(
         text_.data(), text_.size(), pugi::parse_default | pugi::parse_doctype, pugi::encoding_utf8);
     if (!parsed) {
-      return InvalidArgument(file_ + ":" + std::to_string(LineAt(parsed.offset)) + ": not well-formed XML: " +
-                             parsed.description() + "; mend the markup there");
+      return InvalidArgument(file_ + ":" + std::to_string(LineAt(parsed.offset)) +
+                             ": not well-formed XML: " + parsed.description() + "; mend the markup there");
     }
     pugi::xml_node root;
     for (const pugi::xml_node node : document_) {
@@ -160,8 +159,9 @@ Status XmlReader::Integer(pugi::xml_node node, const char* name, int64_t least, 
     return WrongAttribute(node, name, "is '" + text + "'; write a whole number");
   }
   if (value < least || value > most) {
-    return WrongAttribute(node, name, "is " + text + "; it must be " + std::to_string(least) +
-                                          (most == kInt64Max ? " or more" : ".." + std::to_string(most)));
+    return WrongAttribute(node, name,
+                          "is " + text + "; it must be " + std::to_string(least) +
+                              (most == kInt64Max ? " or more" : ".." + std::to_string(most)));
   }
   *out = static_cast<Int>(value);
   return OkStatus();
@@ -175,9 +175,8 @@ Status XmlReader::Flag(pugi::xml_node node, const char* name, bool* out) const {
 }
 
 Status XmlReader::ReadAlgo(pugi::xml_node node) {
-  MYCEL_RETURN_IF_ERROR(CheckAttributes(
-      node, {"name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace", "outofplace", "minBytes",
-             "maxBytes", "nthreads", "redop"}));
+  MYCEL_RETURN_IF_ERROR(CheckAttributes(node, {"name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll",
+                                               "inplace", "outofplace", "minBytes", "maxBytes", "nthreads", "redop"}));
   MYCEL_ASSIGN_OR_RETURN(algorithm_.name, Text(node, "name"));
   MYCEL_ASSIGN_OR_RETURN(const std::string proto, Text(node, "proto"));
   bool known = false;
@@ -215,8 +214,9 @@ Status XmlReader::ReadAlgo(pugi::xml_node node) {
   }
   const auto missing = std::find(seen.begin(), seen.end(), false) - seen.begin();
   if (missing == static_cast<ptrdiff_t>(seen.size())) return OkStatus();
-  return WrongAttribute(node, "ngpus", "is " + std::to_string(gpu_count_) + ", but there is no <gpu id=\"" +
-                                           std::to_string(missing) + "\">; add it");
+  return WrongAttribute(
+      node, "ngpus",
+      "is " + std::to_string(gpu_count_) + ", but there is no <gpu id=\"" + std::to_string(missing) + "\">; add it");
 }
 
 Status XmlReader::ReadCollective(pugi::xml_node node) {
@@ -293,8 +293,9 @@ Status XmlReader::ReadRoute(pugi::xml_node node) {
     if (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   }
   if (text.empty() && route.size() >= 2) return OkStatus();
-  return WrongAttribute(node, "nodes", "is '" + std::string(node.attribute("nodes").value()).substr(0, 64) +
-                                           "'; write two or more node numbers with a space between them");
+  return WrongAttribute(node, "nodes",
+                        "is '" + std::string(node.attribute("nodes").value()).substr(0, 64) +
+                            "'; write two or more node numbers with a space between them");
 }
 
 Status XmlReader::ReadGpu(pugi::xml_node node, std::vector<bool>* seen) {
@@ -350,8 +351,8 @@ Status XmlReader::ReadBlock(pugi::xml_node node, std::vector<Block>* blocks, std
 }
 
 Status XmlReader::ReadStep(pugi::xml_node node, Block* block) {
-  MYCEL_RETURN_IF_ERROR(CheckAttributes(node, {"s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid",
-                                               "deps", "hasdep", "mycel_route"}));
+  MYCEL_RETURN_IF_ERROR(CheckAttributes(
+      node, {"s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps", "hasdep", "mycel_route"}));
   for (const pugi::xml_node child : node) MYCEL_RETURN_IF_ERROR(CheckChild(child, {}));
   Step step;
   step.line = LineOf(node);
@@ -381,8 +382,9 @@ Status XmlReader::ReadStep(pugi::xml_node node, Block* block) {
   MYCEL_RETURN_IF_ERROR(Integer(node, "depid", -1, 1 << 20, &step.dep_block));
   MYCEL_RETURN_IF_ERROR(Integer(node, "deps", -1, 1 << 20, &step.dep_step));
   if ((step.dep_block < 0) != (step.dep_step < 0)) {
-    return WrongAttribute(node, "deps", "is " + std::to_string(step.dep_step) + " while depid is " +
-                                            std::to_string(step.dep_block) + "; set both, or both to -1");
+    return WrongAttribute(node, "deps",
+                          "is " + std::to_string(step.dep_step) + " while depid is " + std::to_string(step.dep_block) +
+                              "; set both, or both to -1");
   }
   MYCEL_RETURN_IF_ERROR(Flag(node, "hasdep", &step.has_dependents));
   if (node.attribute("mycel_route")) {
@@ -415,9 +417,10 @@ Status XmlReader::ReadPlace(pugi::xml_node node, const char* buffer, const char*
   }
   MYCEL_RETURN_IF_ERROR(Integer(node, offset, used ? 0 : -1, kScratchMax, &place->offset));
   if (!used || place->offset + count <= chunks) return OkStatus();
-  return WrongAttribute(node, offset, "is " + std::to_string(place->offset) + " and cnt is " + std::to_string(count) +
-                                          ", but the gpu says " + name + "_chunks=\"" + std::to_string(chunks) +
-                                          "\"; raise that or lower these");
+  return WrongAttribute(node, offset,
+                        "is " + std::to_string(place->offset) + " and cnt is " + std::to_string(count) +
+                            ", but the gpu says " + name + "_chunks=\"" + std::to_string(chunks) +
+                            "\"; raise that or lower these");
 }
 
 Status XmlReader::CheckReferences() const {
@@ -464,7 +467,8 @@ Status XmlReader::CheckDependency(int32_t rank, size_t block, size_t step) const
   }
   if (others[static_cast<size_t>(it.dep_step)].has_dependents) return OkStatus();
   return WrongAt(it.line, about + "deps waits for tb " + std::to_string(it.dep_block) + " step " +
-                              std::to_string(it.dep_step) + ", which says hasdep=\"0\" and so never tells; set its "
+                              std::to_string(it.dep_step) +
+                              ", which says hasdep=\"0\" and so never tells; set its "
                               "hasdep to 1");
 }
 
@@ -485,7 +489,8 @@ StatusOr<Algorithm> ReadXml(std::string_view text, const std::string& file) {
 namespace mycel::msccl {
 
 StatusOr<Algorithm> ReadXml(std::string_view, const std::string& file) {
-  return InvalidUsage(file + ": is XML, and this Mycel was built without pugixml; install libpugixml-dev and build again");
+  return InvalidUsage(file +
+                      ": is XML, and this Mycel was built without pugixml; install libpugixml-dev and build again");
 }
 
 }  // namespace mycel::msccl

@@ -194,8 +194,8 @@ StatusOr<bool> Tracer::TryStep(size_t index, bool reads_only) {
   }
   std::vector<Move> moves;
   // In place, a copy from input to output may be one of a chunk onto itself, which touches nothing.
-  const bool onto_itself =
-      step.type == StepType::kCopy && AccessOf(index, step.source, 0).address == AccessOf(index, step.target, 0).address;
+  const bool onto_itself = step.type == StepType::kCopy &&
+                           AccessOf(index, step.source, 0).address == AccessOf(index, step.target, 0).address;
   for (int32_t chunk = 0; chunk < step.count && !onto_itself; ++chunk) {
     MYCEL_ASSIGN_OR_RETURN(Move move, TraceChunk(index, step, chunk, message));
     moves.push_back(std::move(move));
@@ -258,8 +258,7 @@ StatusOr<Move> Tracer::TraceChunk(size_t index, const Step& step, int32_t chunk,
   move.finish = memory_.Finish(&move.value);
   if (info.writes) {
     TraceOperand operand;
-    const Status written =
-        memory_.Write(AccessOf(index, step.target, chunk), thread.clock, move.value, &operand);
+    const Status written = memory_.Write(AccessOf(index, step.target, chunk), thread.clock, move.value, &operand);
     if (!written.ok()) {
       return Wrong(thread, StatusMessage(written) + " at " + std::string(NameOf(step.target.buffer)) + "[" +
                                std::to_string(step.target.offset + chunk) + "]; order the two by depid and deps");
@@ -267,8 +266,7 @@ StatusOr<Move> Tracer::TraceChunk(size_t index, const Step& step, int32_t chunk,
     move.outputs.push_back(operand);
   }
   if (info.sends) {
-    move.outputs.push_back(
-        {TraceOperand::Kind::kMessage, -1, Rank(thread.it->send), thread.it->channel, step.route});
+    move.outputs.push_back({TraceOperand::Kind::kMessage, -1, Rank(thread.it->send), thread.it->channel, step.route});
   }
   return move;
 }
@@ -336,6 +334,10 @@ StatusOr<Trace> TraceOf(const Algorithm& algorithm) {
   trace.protocol = algorithm.proto == Proto::kLl ? Protocol::kInline : Protocol::kSlot;
   trace.made_by = "msccl/" + algorithm.name.substr(0, 200);
   trace.notes = algorithm.notes;
+  std::vector<int32_t> scratch;
+  for (const Gpu& gpu : algorithm.gpus) scratch.push_back(gpu.scratch_chunks);
+  MYCEL_RETURN_IF_ERROR(SymbolicMemory::CheckSize({algorithm.collective, algorithm.rank_count(), Rank()},
+                                                  trace.units_per_block, scratch, algorithm.file));
   if (algorithm.in_place) {
     MYCEL_ASSIGN_OR_RETURN(trace.ops, Tracer(algorithm, true).Run());
   }

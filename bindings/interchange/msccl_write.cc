@@ -32,8 +32,7 @@ std::string Attribute(std::string_view name, int64_t value) { return Attribute(n
 
 std::string NotesText(const PlanNotes& notes) {
   std::string out = "  <mycel" + Attribute("version", 1) + Attribute("planner", notes.planner) +
-                    Attribute("topology", notes.topology) +
-                    Attribute("topology_hash", HashText(notes.topology_hash));
+                    Attribute("topology", notes.topology) + Attribute("topology_hash", HashText(notes.topology_hash));
   if (notes.routes.empty()) return out + "/>\n";
   out += ">\n";
   for (size_t i = 0; i < notes.routes.size(); ++i) {

@@ -47,7 +47,7 @@ class Exporter {
     WriteHead();
     MatchMessages();
     ChooseLandings();
-    MYCEL_RETURN_IF_ERROR(PackBlocks());
+    PackBlocks();
     JoinChannels();
     for (size_t i = 0; i < order_.size(); ++i) WriteOp(i);
     MYCEL_RETURN_IF_ERROR(CheckLimits());
@@ -58,7 +58,8 @@ class Exporter {
   void WriteHead();
   void MatchMessages();
   void ChooseLandings();
-  Status PackBlocks();
+  std::vector<size_t> GroupOps() const;
+  void PackBlocks();
   void JoinChannels();
   void WriteOp(size_t i);
   Place Combine(size_t i, const std::vector<Place>& inputs, const std::vector<Place>& kept);
@@ -130,7 +131,8 @@ Place Exporter::PlaceOf(size_t i, const Operand& operand) const {
       return {Buffer::kOutput, at(contract_.RecvPlace(rank, chunk.block))};
     case Operand::Kind::kScratch: {
       const Chunk& cell = plan_.ranks[rank.index()].scratch[U(operand.index)].chunk;
-      return {Buffer::kScratch, cells_[rank.index()][U(operand.index)] + static_cast<int32_t>(chunk.begin - cell.begin)};
+      return {Buffer::kScratch,
+              cells_[rank.index()][U(operand.index)] + static_cast<int32_t>(chunk.begin - cell.begin)};
     }
     case Operand::Kind::kChannel:
       break;
@@ -185,8 +187,8 @@ void Exporter::ChooseLandings() {
   }
 }
 
-/// Ops of a rank that touch the same chunk form a group; groups fill blocks.
-Status Exporter::PackBlocks() {
+/// Ops of a rank that touch the same chunk form a group: of each op, the group's first op.
+std::vector<size_t> Exporter::GroupOps() const {
   std::vector<size_t> parent(order_.size());
   std::iota(parent.begin(), parent.end(), size_t{0});
   const auto find = [&](size_t x) {
@@ -207,41 +209,48 @@ Status Exporter::PackBlocks() {
       }
     }
   }
+  std::vector<size_t> group(order_.size());
+  for (size_t i = 0; i < order_.size(); ++i) group[i] = find(i);
+  return group;
+}
+
+/// Groups fill blocks.
+void Exporter::PackBlocks() {
+  const std::vector<size_t> group_of = GroupOps();
   struct Size {
     int32_t ops = 0;
     int32_t channels = 0;
   };
-  std::map<size_t, Size> groups;  // by first op
+  std::map<size_t, Size> groups;
   for (size_t i = 0; i < order_.size(); ++i) {
     const mycel::Op& op = order_[i].op;
     const auto in = static_cast<int32_t>(received_[i].size());
     const auto out = static_cast<int32_t>(sent_[i].size());
-    Size& size = groups[find(i)];
-    // At most: waits and a nop; a nop before each of the inputs' and outputs' local ops; puts, a nop, signals.
-    size.ops += (in + 7) / 8 + 1 + 2 * (op.inputs + op.outputs - in - out + in) + 1 + out + 1 + (out + 7) / 8;
+    Size& size = groups[group_of[i]];
+    // At most: waits and a nop; a sum or copy for every input and kept output, with a nop each; puts, a nop, signals.
+    size.ops += (in + kChannelsPerOpMax - 1) / kChannelsPerOpMax + 1 + 2 * (op.inputs + op.outputs - out) + 2 * out +
+                1 + (out + kChannelsPerOpMax - 1) / kChannelsPerOpMax;
     size.channels += in + out;
   }
   block_of_.assign(order_.size(), -1);
   std::vector<std::vector<Size>> blocks(out_.gpus.size());
   for (size_t i = 0; i < order_.size(); ++i) {
-    const size_t group = find(i);
+    const size_t group = group_of[i];
     if (block_of_[group] < 0) {
       const Size& size = groups[group];
       std::vector<Size>& mine = blocks[order_[i].rank.index()];
-      size_t b = 0;
-      while (b < mine.size() && (mine[b].ops + size.ops > kOpsPerBlockMax ||
-                                 mine[b].channels + size.channels > kChannelsPerBlockMax)) {
-        ++b;
-      }
-      if (b == mine.size()) mine.emplace_back();
-      mine[b].ops += size.ops;
-      mine[b].channels += size.channels;
-      block_of_[group] = static_cast<int32_t>(b);
+      const auto fits = [&](const Size& block) {
+        return block.ops + size.ops <= kOpsPerBlockMax && block.channels + size.channels <= kChannelsPerBlockMax;
+      };
+      auto block = std::find_if(mine.begin(), mine.end(), fits);
+      if (block == mine.end()) block = mine.emplace(mine.end());
+      block->ops += size.ops;
+      block->channels += size.channels;
+      block_of_[group] = static_cast<int32_t>(block - mine.begin());
     }
     block_of_[i] = block_of_[group];
   }
   for (size_t rank = 0; rank < blocks.size(); ++rank) out_.gpus[rank].blocks.resize(blocks[rank].size());
-  return OkStatus();
 }
 
 /// Both ends list the channels between them in the same order, so the k-th here is joined to the k-th there.
@@ -291,8 +300,8 @@ void Exporter::AppendTokens(size_t i, OpType type, const std::vector<int32_t>& c
     Op op;
     op.type = type;
     op.channels.assign(channels.begin() + static_cast<ptrdiff_t>(first),
-                       channels.begin() + static_cast<ptrdiff_t>(
-                                              std::min(channels.size(), first + static_cast<size_t>(kChannelsPerOpMax))));
+                       channels.begin() + static_cast<ptrdiff_t>(std::min(
+                                              channels.size(), first + static_cast<size_t>(kChannelsPerOpMax))));
     GpuOf(i).blocks[U(block_of_[i])].ops.push_back(std::move(op));
   }
 }

@@ -1,13 +1,16 @@
 // Plan -> MSCCL++ execution plan.
 //
-//   messages    a put into the receiver's memory and a signal there: straight to where the receiver keeps it when nobody
+//   messages    a put into the receiver's memory and a signal there: straight to where the receiver keeps it when
+//   nobody
 //               has touched that place before, else into scratch of its own; the receiver waits, then reads
-//   blocks      ops of a rank that touch the same memory share a block, in the plan's order; blocks are filled up to the
+//   blocks      ops of a rank that touch the same memory share a block, in the plan's order; blocks are filled up to
+//   the
 //               executor's 64 ops and 16 channels
 //   channels    memory channels, one for each of the plan's and each pair of blocks it joins
 //   reductions  two at a time, in the plan's order
 //   nop         between ops of a block that depend on each other, after waits and before signals
-// Skews and slices are dropped: the executor runs each op once for the whole message. The file is for calls out of place
+// Skews and slices are dropped: the executor runs each op once for the whole message. The file is for calls out of
+// place
 // ("inplace": false), as the format wants one or the other.
 #pragma once
 

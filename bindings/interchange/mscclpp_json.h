@@ -1,6 +1,6 @@
-// MSCCL++'s execution plan JSON: text <-> ExecutionPlan. The reader trusts nothing: at most 16 MiB, unknown and repeated
-// keys refused, every number in range, every reference to something that exists. Its errors read
-// "FILE:LINE: gpus[1].threadblocks[0].ops[3].channel_ids what is wrong; what to do".
+// MSCCL++'s execution plan JSON: text <-> ExecutionPlan. The reader trusts nothing: at most 16 MiB, unknown and
+// repeated keys refused, every number in range, every reference to something that exists. Its errors read "FILE:LINE:
+// gpus[1].threadblocks[0].ops[3].channel_ids what is wrong; what to do".
 //
 // Beside MSCCL++'s own keys, which its loader asks for by name, files of ours hold two more:
 //   "mycel": {"version": 1, "planner": "..", "topology": "..", "topology_hash": "16 hex digits", "routes": [[0, 4, 1]]}

@@ -28,9 +28,8 @@ constexpr std::array<OpInfo, 18> kOps = {{
     {"sem_release", 0, false, false, false, false, false},
 }};
 
-constexpr std::string_view kOthers[] = {"ppkt",    "rppkt",   "cpkt",     "upkt",  "repkt",  "recpkt",
-                                        "respkt",  "recspkt", "glre",     "glres", "gstore", "gstorepkt",
-                                        "pipeline"};
+constexpr std::string_view kOthers[] = {"ppkt",    "rppkt", "cpkt",  "upkt",   "repkt",     "recpkt",  "respkt",
+                                        "recspkt", "glre",  "glres", "gstore", "gstorepkt", "pipeline"};
 
 }  // namespace
 
@@ -43,9 +42,9 @@ StatusOr<OpType> ParseOpType(std::string_view name) {
     names += " " + std::string(kOps[i].name);
   }
   if (std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers)) {
-    return Impossible("is '" + std::string(name) +
-                      "': packets, multicast memory and pipelines of MSCCL++ have no like in Mycel's plans; it reads:" +
-                      names);
+    return Impossible(
+        "is '" + std::string(name) +
+        "': packets, multicast memory and pipelines of MSCCL++ have no like in Mycel's plans; it reads:" + names);
   }
   return InvalidArgument("is '" + std::string(name) + "'; use one of:" + names);
 }

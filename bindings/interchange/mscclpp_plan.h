@@ -1,7 +1,8 @@
 // An MSCCL++ execution plan as plain data, as far as Mycel reads and writes it.
 //
 // Model (MSCCL++'s executor)
-//  * A rank has thread blocks; each runs its ops in order, once for the whole message. Memory is cut into chunks: input,
+//  * A rank has thread blocks; each runs its ops in order, once for the whole message. Memory is cut into chunks:
+//  input,
 //    output, scratch. Blocks reach other ranks' memory directly, and order what they do there by tokens: `signal` puts
 //    one into a channel, `wait` at the other end takes one.
 //  * A rank lists its memory channels and, apart, its port channels, each with a peer. The k-th channel to a peer is
@@ -20,16 +21,33 @@
 
 namespace mycel::mscclpp {
 
-enum class OpType : uint8_t { kNop, kBarrier, kCopy, kPut, kPutSignal, kPutSignalFlush, kGet, kSignal, kWait,
-                              kRelaxedSignal, kRelaxedWait, kFlush, kReduce, kReduceSend, kReadReduce, kReadReduceSend,
-                              kSemAcquire, kSemRelease };
+enum class OpType : uint8_t {
+  kNop,
+  kBarrier,
+  kCopy,
+  kPut,
+  kPutSignal,
+  kPutSignalFlush,
+  kGet,
+  kSignal,
+  kWait,
+  kRelaxedSignal,
+  kRelaxedWait,
+  kFlush,
+  kReduce,
+  kReduceSend,
+  kReadReduce,
+  kReadReduceSend,
+  kSemAcquire,
+  kSemRelease
+};
 
 /// A row of the table of ops that Mycel understands.
 struct OpInfo {
-  std::string_view name;       // "rres"
-  int local_sources = 0;       // least number; kReduce takes more
-  bool more_local = false;     // further local sources
-  bool remote_sources = false; // at least one
+  std::string_view name;        // "rres"
+  int local_sources = 0;        // least number; kReduce takes more
+  bool more_local = false;      // further local sources
+  bool remote_sources = false;  // at least one
   bool local_target = false;
   bool remote_targets = false;  // at least one
   bool channels = false;        // signals or waits on them

@@ -175,8 +175,9 @@ Status JsonReader::CheckGpu(const JsonValue& value, size_t rank) const {
                     (gpu.output_chunks == output || (gpu.output_chunks == 0 && plan_.in_place));
   if (units < 1 || units != wanted || !fits) {
     return value.Wrong("has input_chunks " + std::to_string(gpu.input_chunks) + " and output_chunks " +
-                       std::to_string(gpu.output_chunks) + ", which is no " + std::string(mycel::NameOf(plan_.collective)) +
-                       " of " + std::to_string(n) + " gpus, or cut otherwise than gpus[0]; make the numbers fit");
+                       std::to_string(gpu.output_chunks) + ", which is no " +
+                       std::string(mycel::NameOf(plan_.collective)) + " of " + std::to_string(n) +
+                       " gpus, or cut otherwise than gpus[0]; make the numbers fit");
   }
   for (const ChannelType type : {ChannelType::kMemory, ChannelType::kPort}) {
     const std::vector<int32_t>& mine = gpu.channels[static_cast<size_t>(type)];
@@ -416,9 +417,9 @@ Status JsonReader::CheckOp(const JsonValue& value, const Op& op) const {
   };
   const auto local_sources = static_cast<size_t>(info.local_sources);
   const size_t sources = op.sources.size();
-  const bool sources_fit = info.more_local
-                               ? sources >= local_sources && locals_first(op.sources, sources)
-                               : locals_first(op.sources, local_sources) && (sources > local_sources) == info.remote_sources;
+  const bool sources_fit =
+      info.more_local ? sources >= local_sources && locals_first(op.sources, sources)
+                      : locals_first(op.sources, local_sources) && (sources > local_sources) == info.remote_sources;
   if (!sources_fit) {
     return value.Wrong(name + "wants in src_buff " + std::to_string(info.local_sources) +
                        (info.more_local ? " or more" : "") + " local" +
@@ -435,7 +436,8 @@ Status JsonReader::CheckOp(const JsonValue& value, const Op& op) const {
   }
   const bool is_semaphore = op.type == OpType::kSemAcquire || op.type == OpType::kSemRelease;
   if (is_semaphore == op.semaphores.empty()) {
-    return value.Wrong(name + (is_semaphore ? "lacks semaphore_ids; name them" : "takes no semaphore_ids; leave them out"));
+    return value.Wrong(name +
+                       (is_semaphore ? "lacks semaphore_ids; name them" : "takes no semaphore_ids; leave them out"));
   }
   for (const std::vector<Span>* spans : {&op.sources, &op.targets}) {
     for (const Span& span : *spans) {

@@ -20,7 +20,7 @@ struct Thread {
   int32_t rank = 0;
   int32_t block = 0;
   const Block* it = nullptr;
-  size_t next = 0;  // op
+  size_t next = 0;       // op
   bool arrived = false;  // at the barrier that is next
   VectorClock clock;
 };
@@ -152,8 +152,8 @@ std::string Tracer::ObstacleOf(const Thread& thread) {
     for (const int32_t channel : op.channels) {
       if (!TokensTo(thread, op.channel_type, channel, false).clocks.empty()) continue;
       const int32_t peer = plan_.gpus[U(thread.rank)].channels[static_cast<size_t>(op.channel_type)][U(channel)];
-      return "a signal from gpu " + std::to_string(peer) + " on " + std::string(NameOf(op.channel_type)) +
-             " channel " + std::to_string(channel);
+      return "a signal from gpu " + std::to_string(peer) + " on " + std::string(NameOf(op.channel_type)) + " channel " +
+             std::to_string(channel);
     }
   }
   if (op.type == OpType::kSemAcquire) {
@@ -194,8 +194,7 @@ Status Tracer::TakeTokens(size_t index, const Op& op) {
   };
   if (op.type == OpType::kWait || op.type == OpType::kRelaxedWait) {
     for (const int32_t channel : op.channels) {
-      MYCEL_RETURN_IF_ERROR(
-          take(TokensTo(thread, op.channel_type, channel, false), op.type == OpType::kRelaxedWait));
+      MYCEL_RETURN_IF_ERROR(take(TokensTo(thread, op.channel_type, channel, false), op.type == OpType::kRelaxedWait));
     }
   }
   if (op.type == OpType::kSemAcquire) {
@@ -257,8 +256,8 @@ Status Tracer::MoveData(size_t index, const Op& op) {
   std::vector<Move> moves;
   for (int32_t chunk = 0; chunk < op.sources.front().size; ++chunk) {
     // In place, a copy from input to output may be one of a chunk onto itself, which touches nothing.
-    if (op.type == OpType::kCopy && AccessOf(index, op.sources[0], chunk).address ==
-                                        AccessOf(index, op.targets[0], chunk).address) {
+    if (op.type == OpType::kCopy &&
+        AccessOf(index, op.sources[0], chunk).address == AccessOf(index, op.targets[0], chunk).address) {
       continue;
     }
     MYCEL_ASSIGN_OR_RETURN(Move move, TraceChunk(index, op, chunk));
@@ -408,6 +407,10 @@ StatusOr<Trace> TraceOf(const ExecutionPlan& plan) {
   trace.protocol = plan.is_ll ? Protocol::kInline : Protocol::kSlot;
   trace.made_by = "mscclpp/" + plan.name.substr(0, 200);
   trace.notes = plan.notes;
+  std::vector<int32_t> scratch;
+  for (const Gpu& gpu : plan.gpus) scratch.push_back(gpu.scratch_chunks);
+  MYCEL_RETURN_IF_ERROR(SymbolicMemory::CheckSize({plan.collective, plan.rank_count(), Rank()}, trace.units_per_block,
+                                                  scratch, plan.file));
   MYCEL_ASSIGN_OR_RETURN(trace.ops, Tracer(plan).Run());
   return trace;
 }

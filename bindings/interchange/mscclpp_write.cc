@@ -77,8 +77,7 @@ std::string OpText(const Op& op, BlockLists* lists) {
 
 std::string BlockText(size_t id, const Block& block) {
   BlockLists lists;
-  const std::string ops =
-      ListOf(block.ops, ",", [&](const Op& op) { return "\n       " + OpText(op, &lists); });
+  const std::string ops = ListOf(block.ops, ",", [&](const Op& op) { return "\n       " + OpText(op, &lists); });
   std::string channels;
   std::string refs;
   for (const ChannelType type : {ChannelType::kMemory, ChannelType::kPort}) {
@@ -86,8 +85,8 @@ std::string BlockText(size_t id, const Block& block) {
     const std::vector<int32_t>& ids = lists.channels[static_cast<size_t>(type)];
     const std::vector<int32_t>& buffers = lists.buffers[static_cast<size_t>(type)];
     if (!ids.empty()) {
-      channels += (channels.empty() ? "" : ", ") + ("{\"channel_type\": " + name) +
-                  ", \"channel_ids\": " + Numbers(ids) + "}";
+      channels +=
+          (channels.empty() ? "" : ", ") + ("{\"channel_type\": " + name) + ", \"channel_ids\": " + Numbers(ids) + "}";
     }
     if (!buffers.empty()) {
       refs += (refs.empty() ? "" : ", ") + ("{\"access_channel_type\": " + name) +
@@ -110,11 +109,10 @@ std::string GpuText(size_t id, const Gpu& gpu) {
     return "{\"rank\": " + std::to_string(buffer.rank) + ", \"type\": " + Quoted(NameOf(buffer.buffer)) +
            ", \"access_channel_types\": [\"memory\"]}";
   });
-  const std::string semaphores = ListOf(
-      gpu.semaphores, ", ", [](int32_t value) { return "{\"init_value\": " + std::to_string(value) + "}"; });
+  const std::string semaphores =
+      ListOf(gpu.semaphores, ", ", [](int32_t value) { return "{\"init_value\": " + std::to_string(value) + "}"; });
   size_t next = 0;
-  const std::string blocks =
-      ListOf(gpu.blocks, ",", [&next](const Block& block) { return BlockText(next++, block); });
+  const std::string blocks = ListOf(gpu.blocks, ",", [&next](const Block& block) { return BlockText(next++, block); });
   return "\n  {\"id\": " + std::to_string(id) + ", \"input_chunks\": " + std::to_string(gpu.input_chunks) +
          ", \"output_chunks\": " + std::to_string(gpu.output_chunks) +
          ", \"scratch_chunks\": " + std::to_string(gpu.scratch_chunks) + ",\n   \"channels\": [" + channels +
@@ -126,8 +124,8 @@ std::string GpuText(size_t id, const Gpu& gpu) {
 
 std::string WriteJson(const ExecutionPlan& plan) {
   const bool scatters = plan.collective == Collective::kReduceScatter;
-  std::string out = "{\n \"name\": " + Quoted(plan.name) + ",\n \"collective\": " +
-                    Quoted(scatters ? "reducescatter" : mycel::NameOf(plan.collective)) +
+  std::string out = "{\n \"name\": " + Quoted(plan.name) +
+                    ",\n \"collective\": " + Quoted(scatters ? "reducescatter" : mycel::NameOf(plan.collective)) +
                     ",\n \"protocol\": " + (plan.is_ll ? "\"LL\"" : "\"Simple\"") +
                     ",\n \"inplace\": " + (plan.in_place ? "true" : "false") +
                     ",\n \"reuse_resources\": false,\n \"num_threads_per_block\": 1024,\n"
@@ -137,9 +135,11 @@ std::string WriteJson(const ExecutionPlan& plan) {
     out += " \"mycel\": {\"version\": 1, \"planner\": " + Quoted(plan.notes.planner) +
            ", \"topology\": " + Quoted(plan.notes.topology) +
            ", \"topology_hash\": " + Quoted(HashText(plan.notes.topology_hash)) + ",\n  \"routes\": " +
-           ListOf(plan.notes.routes, ",", [](const Route& route) {
-             return "\n   " + ListOf(route, ", ", [](NodeId node) { return std::to_string(node.value()); });
-           }) + "},\n";
+           ListOf(plan.notes.routes, ",",
+                  [](const Route& route) {
+                    return "\n   " + ListOf(route, ", ", [](NodeId node) { return std::to_string(node.value()); });
+                  }) +
+           "},\n";
   }
   size_t next = 0;
   out += " \"gpus\": " + ListOf(plan.gpus, ",", [&next](const Gpu& gpu) { return GpuText(next++, gpu); });

@@ -166,8 +166,8 @@ StatusOr<LoadedPlan> JudgePlanFile(const std::string& path) {
 StatusOr<Plan> LoadPlanFile(const std::string& path) {
   MYCEL_ASSIGN_OR_RETURN(LoadedPlan loaded, JudgePlanFile(path));
   if (loaded.verdict.ok()) return std::move(loaded.plan);
-  return InvalidArgument("plan " + path + " is wrong and cannot be used (see `mycel verify`): " +
-                         StatusMessage(loaded.verdict));
+  return InvalidArgument("plan " + path +
+                         " is wrong and cannot be used (see `mycel verify`): " + StatusMessage(loaded.verdict));
 }
 
 Status RouteOn(const Topology& topology, Plan* plan) {

@@ -27,8 +27,8 @@ struct LoadedPlan {
   Status verdict;
 };
 
-/// Reads a plan and proves it right, in place and out of place. An error is bad input (a malformed file) or Impossible (a
-/// file that says what a plan cannot); a file that is well formed and wrong is a verdict.
+/// Reads a plan and proves it right, in place and out of place. An error is bad input (a malformed file) or Impossible
+/// (a file that says what a plan cannot); a file that is well formed and wrong is a verdict.
 StatusOr<LoadedPlan> JudgePlanText(std::string_view text, const std::string& file_name);
 StatusOr<LoadedPlan> JudgePlanFile(const std::string& path);
 

@@ -118,8 +118,7 @@ TEST(RoundTrip, ForestsFitMscclOnTheNamedMachines) {
   for (const char* name : {"dgx1-v100", "dgx-a100-x2", "mesh-3x3"}) {
     const StatusOr<Topology> topology = LoadTopology(name);
     ASSERT_TRUE(topology.ok()) << topology.status();
-    for (const Collective collective :
-         {Collective::kAllGather, Collective::kReduceScatter, Collective::kAllReduce}) {
+    for (const Collective collective : {Collective::kAllGather, Collective::kReduceScatter, Collective::kAllReduce}) {
       SCOPED_TRACE(std::string(name) + " " + std::string(NameOf(collective)));
       const StatusOr<Plan> plan = MakePlan(*topology, collective, "forest", 1);
       ASSERT_TRUE(plan.ok()) << plan.status();

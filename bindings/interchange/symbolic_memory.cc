@@ -10,6 +10,17 @@ void JoinClock(const VectorClock& other, VectorClock* clock) {
   for (size_t i = 0; i < clock->size(); ++i) (*clock)[i] = std::max((*clock)[i], other[i]);
 }
 
+Status SymbolicMemory::CheckSize(const Contract& contract, int64_t units_per_block, const std::vector<int32_t>& scratch,
+                                 const std::string& file) {
+  constexpr int64_t kCellsMax = int64_t{1} << 23;
+  const int64_t blocks_max = contract.collective == Collective::kAllReduce ? 1 : contract.rank_count;
+  int64_t cells = 2 * blocks_max * units_per_block * contract.rank_count;
+  for (const int32_t chunks : scratch) cells += chunks;
+  if (cells <= kCellsMax) return OkStatus();
+  return InvalidArgument(file + ": has " + std::to_string(cells) + " chunks in all buffers of all gpus; at most " +
+                         std::to_string(kCellsMax) + " can be followed, so cut buffers into fewer chunks");
+}
+
 SymbolicMemory::SymbolicMemory(const Contract& contract, int64_t units_per_block, const std::vector<int32_t>& scratch,
                                bool in_place)
     : contract_(contract),
@@ -51,9 +62,7 @@ int64_t SymbolicMemory::OutputChunks(Rank rank) const {
 
 int64_t SymbolicMemory::AddressOf(Rank rank, Area area, int64_t offset) const {
   const RankMemory& memory = ranks_[rank.index()];
-  const int64_t first = area == Area::kInput    ? memory.input
-                        : area == Area::kOutput ? memory.output
-                                                : memory.scratch;
+  const int64_t first = area == Area::kInput ? memory.input : area == Area::kOutput ? memory.output : memory.scratch;
   MYCEL_CHECK(offset >= 0 && first + offset < static_cast<int64_t>(memory.cells.size()));
   return first + offset;
 }
@@ -82,8 +91,7 @@ Status SymbolicMemory::Write(const Access& access, const VectorClock& clock, con
                              TraceOperand* operand) {
   Cell& cell = CellOf(access);
   const auto is_over = [&](const Touch& touch) {
-    return touch.thread < 0 || touch.thread == access.thread ||
-           clock[static_cast<size_t>(touch.thread)] > touch.step;
+    return touch.thread < 0 || touch.thread == access.thread || clock[static_cast<size_t>(touch.thread)] > touch.step;
   };
   if (!is_over(cell.writer)) {
     return InvalidArgument("writes " + Describe(value) + " where another block may still be writing " +
@@ -143,8 +151,7 @@ void SymbolicMemory::AppendOwnCopies(int32_t lane, std::vector<TraceOp>* ops) co
         if (cell.home != TraceOperand::Kind::kSend || cell.value.block != block || cell.value.unit != unit) continue;
         const bool extends = !ops->empty() && ops->back().rank == rank && ops->back().lane == lane &&
                              ops->back().chunk.block == block && ops->back().chunk.end == unit &&
-                             ops->back().inputs == std::vector<TraceOperand>{{}} &&
-                             ops->back().outputs.size() == 1 &&
+                             ops->back().inputs == std::vector<TraceOperand>{{}} && ops->back().outputs.size() == 1 &&
                              ops->back().outputs[0].kind == TraceOperand::Kind::kRecv;
         if (extends) {
           ops->back().chunk.end = unit + 1;

@@ -36,6 +36,9 @@ class SymbolicMemory {
  public:
   enum class Area : uint8_t { kInput, kOutput, kScratch };
 
+  /// InvalidArgument, starting with `file`, where the memory would have more chunks than can be followed.
+  static Status CheckSize(const Contract& contract, int64_t units_per_block, const std::vector<int32_t>& scratch,
+                          const std::string& file);
   /// `scratch`: chunks of each rank.
   SymbolicMemory(const Contract& contract, int64_t units_per_block, const std::vector<int32_t>& scratch, bool in_place);
 
