@@ -129,6 +129,9 @@ StatusOr<bool> JsonValue::Boolean() const {
 
 Status JsonValue::TakeInteger(int64_t least, int64_t most, int64_t* out) const {
   MYCEL_RETURN_IF_ERROR(Expect(TokenKind::kInteger, "a whole number"));
+  if (most < least) {
+    return Wrong("is " + std::to_string(number_) + ", but there is nothing that it could name; list that first");
+  }
   if (number_ < least || number_ > most) {
     return Wrong("is " + std::to_string(number_) + "; it must be " + std::to_string(least) +
                  (most == std::numeric_limits<int64_t>::max() ? " or more" : ".." + std::to_string(most)));

@@ -132,6 +132,37 @@ std::string AllToAll(int n) {
   return Algo("alltoall", n, n, 1, false, true, gpus);
 }
 
+/// In place the own chunk is where it belongs, and is never copied.
+std::string RingAllGatherInPlace(int n) {
+  std::string gpus;
+  for (int r = 0; r < n; ++r) {
+    std::string steps = Step(0, "s", "o", r, "o", r);
+    for (int k = 1; k < n; ++k) {
+      const int chunk = (r - k + n) % n;
+      steps += Step(k, k < n - 1 ? "rcs" : "r", "o", chunk, "o", chunk);
+    }
+    gpus += Gpu(r, 1, n, 0, Block(0, (r + 1) % n, (r + n - 1) % n, 0, steps));
+  }
+  return Algo("allgather", n, n, 1, true, false, gpus);
+}
+
+/// Everyone sends the others their chunks and adds what comes to its own, which is input and output at once.
+std::string DirectReduceScatterInPlace(int n) {
+  std::string gpus;
+  for (int r = 0; r < n; ++r) {
+    std::string blocks;
+    for (int k = 1; k < n; ++k) {
+      const int p = (r + k) % n;
+      const int from = (r + n - k) % n;
+      blocks += Block(k - 1, p, from, 0,
+                      Step(0, "s", "i", p, "o", 0) +
+                          Step(1, "rrc", "i", r, "o", 0, 1, k > 1 ? k - 2 : -1, k > 1 ? 1 : -1, k < n - 1));
+    }
+    gpus += Gpu(r, n, 1, 0, blocks);
+  }
+  return Algo("reduce_scatter", n, n, 1, true, false, gpus);
+}
+
 StatusOr<LoadedPlan> Judge(const std::string& text) { return JudgePlanText(text, "hand.xml"); }
 
 void ExpectRight(const std::string& text) {
@@ -171,6 +202,8 @@ TEST(MscclXml, HandWrittenFilesAreRight) {
   for (const int n : {2, 3, 4, 7}) {
     SCOPED_TRACE(n);
     ExpectRight(RingAllReduceInPlace(n));
+    ExpectRight(RingAllGatherInPlace(n));
+    ExpectRight(DirectReduceScatterInPlace(n));
     ExpectRight(AllToAll(n));
   }
   for (const int n : {3, 4, 6}) {

@@ -251,7 +251,7 @@ INSTANTIATE_TEST_SUITE_P(
             "{\"name\": \"nop\"}", "{\"name\": \"sem_acquire\"}", {":14", "ops[2] (sem_acquire) lacks semaphore_ids"}},
         Malformed{"{\"name\": \"nop\"}",
                   "{\"name\": \"sem_acquire\", \"semaphore_ids\": [0]}",
-                  {":14", "semaphore_ids[0] is 0"}},
+                  {":14", "semaphore_ids[0] is 0, but there is nothing that it could name"}},
         Malformed{"{\"name\": \"rlxsignal\", \"channel_type\": \"memory\", \"channel_ids\": [0]}",
                   "{\"name\": \"rlxsignal\"}",
                   {":12", "ops[0] (rlxsignal) lacks channel_ids"}},
