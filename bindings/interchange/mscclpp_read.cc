@@ -88,7 +88,7 @@ Status JsonReader::ReadCollective(const JsonValue& root) {
     plan_.collective = collective;
     return OkStatus();
   }
-  const Status refused = value->Wrong("is '" + name + "'; Mycel reads: allreduce allgather reducescatter alltoall");
+  Status refused = value->Wrong("is '" + name + "'; Mycel reads: allreduce allgather reducescatter alltoall");
   if (name != "custom" && name != "sendrecv") return refused;
   return Impossible(StatusMessage(refused) + ". A " + name + " plan has no contract to hold its result against");
 }
