@@ -133,10 +133,10 @@ TEST(PlanSvg, TreesHaveAnEdgeForEveryOtherRank) {
 }
 
 TEST(PlanSvg, BeyondThePaletteTreesAreMerged) {
-  const Drawing drawing = Draw("dgx-a100-x2", "allgather", {"--planner", "forest"});
+  const Drawing drawing = Draw("mi250-x2", "broadcast", {"--planner", "forest"});
   EXPECT_EQ(drawing.strands.size(), 8U);
-  EXPECT_THAT(drawing.texts, testing::Contains(HasSubstr("13 trees from rank 0")));
-  EXPECT_THAT(drawing.texts, testing::Contains(HasSubstr("6 more trees: 46.2 % of the data")));
+  EXPECT_THAT(drawing.texts, testing::Contains(HasSubstr("16 trees from rank 0")));
+  EXPECT_THAT(drawing.texts, testing::Contains(HasSubstr("9 more trees: 56.2 % of the data")));
 }
 
 TEST(PlanSvg, SaysWhatTheFiguresAre) {
