@@ -164,6 +164,70 @@ TEST(Forest, RandomGraphsReachTheirOptimum) {
   }
 }
 
+/// Servers of ranks around a switch or wired to each other, joined by one or more fabrics, some through NIC nodes;
+/// rates, server sizes and the number of fabrics at random, every link the same both ways.
+Topology RandomMachine(Rng* rng) {
+  const auto servers = static_cast<int>(rng->Between(1, 5));
+  const auto fabrics = static_cast<int>(rng->Between(1, 2));
+  const bool equal = rng->OneIn(2);
+  const bool through_nics = rng->OneIn(3);
+  const int64_t usual_size = rng->Between(1, 5);
+  const int64_t usual_inside = rng->Between(1, 12);
+  const int64_t usual_outside = rng->Between(1, 6);
+  TopologyBuilder builder("random machine");
+  std::vector<NodeId> fabric_nodes;
+  int ranks = 0;
+  for (int f = 0; f < fabrics; ++f) fabric_nodes.push_back(builder.AddSwitch("fabric" + std::to_string(f)));
+  for (int s = 0; s < servers; ++s) {
+    const std::string server = "s" + std::to_string(s);
+    const int64_t size = equal ? usual_size : rng->Between(1, 5);
+    const Rational inside(equal ? usual_inside : rng->Between(1, 12), rng->OneIn(4) ? 2 : 1);
+    const bool wired = rng->OneIn(3);
+    const NodeId box = wired ? NodeId() : builder.AddSwitch("box" + std::to_string(s), server);
+    std::vector<NodeId> members;
+    for (int64_t i = 0; i < size; ++i) {
+      members.push_back(builder.AddRank("r" + std::to_string(ranks), Rank(ranks), server));
+      ++ranks;
+      if (!wired) builder.AddDuplex(members.back(), box, inside);
+      for (int64_t other = 0; wired && other < i; ++other) {
+        builder.AddDuplex(members.back(), members[static_cast<size_t>(other)], inside);
+      }
+      const Rational outside(equal ? usual_outside : rng->Between(1, 6));
+      const NodeId fabric = fabric_nodes[static_cast<size_t>(i % fabrics)];
+      if (through_nics) {
+        const NodeId nic = builder.AddSwitch("nic" + std::to_string(ranks), server);
+        builder.AddDuplex(members.back(), nic, outside);
+        builder.AddDuplex(nic, fabric, outside);
+      } else {
+        builder.AddDuplex(members.back(), fabric, outside);
+      }
+    }
+  }
+  return std::move(builder).Build().value();
+}
+
+TEST(Forest, RandomMachinesReachTheirOptimum) {
+  const uint64_t seed = 20261130;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Rng rng(seed);
+  int connected = 0;
+  for (int i = 0; i < 400; ++i) {
+    const Topology topology = RandomMachine(&rng);
+    if (!CheckConnected(topology).ok()) continue;
+    ++connected;
+    SCOPED_TRACE(WriteTopology(topology));
+    EXPECT_EQ(Achieved(topology, Request(Collective::kAllGather)), AllGatherOptimum(topology)->inv_x);
+    EXPECT_EQ(Achieved(topology, Request(Collective::kReduceScatter)), ReduceScatterOptimum(topology)->inv_x);
+    PlanRequest few = Request(Collective::kAllGather);
+    few.trees_per_root = static_cast<int32_t>(rng.Between(1, 3));
+    EXPECT_GE(Achieved(topology, few), AllGatherOptimum(topology)->inv_x);
+    const int root = static_cast<int>(rng.Below(static_cast<uint64_t>(topology.rank_count())));
+    EXPECT_EQ(Achieved(topology, Request(Collective::kBroadcast, root)), BroadcastOptimum(topology, Rank(root))->inv_x);
+    if (::testing::Test::HasFailure()) break;
+  }
+  EXPECT_GT(connected, 200);
+}
+
 TEST(Forest, WeightedRootsOfOracle) {
   const auto inverse = [](const std::string& name, const std::vector<int64_t>& weights) {
     const StatusOr<SpanningForest> forest = PackSpanningForest(Load(name), weights, 0, false);
