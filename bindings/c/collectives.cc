@@ -35,10 +35,10 @@ Status CheckOp(mycelRedOp_t op, const char* function) {
                          " is not one of mycelSum (0), mycelProd, mycelMax, mycelMin, mycelAvg (4)");
 }
 
-Status CheckPeer(int peer, const Communicator& communicator, const char* name, const char* function) {
-  if (peer >= 0 && peer < communicator.rank_count()) return OkStatus();
+Status CheckPeer(int peer, const mycelComm& comm, const char* name, const char* function) {
+  if (peer >= 0 && peer < comm.rank_count) return OkStatus();
   return InvalidArgument(std::string(function) + ": " + name + " " + std::to_string(peer) + " is not a rank of 0.." +
-                         std::to_string(communicator.rank_count() - 1));
+                         std::to_string(comm.rank_count - 1));
 }
 
 /// Elements of the layout's buffer at `rank`, in blocks of `count`.
@@ -60,10 +60,10 @@ uint64_t BlocksIn(Layout layout, int32_t rank, int32_t rank_count, int32_t root)
 }
 
 /// NULL buffers, sizes beyond the address space, and overlaps other than the collective's in-place rule.
-Status CheckBuffers(const CollectiveCall& call, const Communicator& communicator, const char* function) {
+Status CheckBuffers(const CollectiveCall& call, const mycelComm& comm, const char* function) {
   const CollectiveInfo& info = InfoOf(call.collective);
-  const int32_t rank = communicator.rank().value();
-  const int32_t n = communicator.rank_count();
+  const int32_t rank = comm.rank;
+  const int32_t n = comm.rank_count;
   const uint64_t block_bytes = call.count * SizeOf(call.type);
   if (call.count > (uint64_t{1} << 62) / static_cast<uint64_t>(n) / SizeOf(call.type)) [[unlikely]] {
     return InvalidArgument(std::string(function) + ": count " + std::to_string(call.count) +
@@ -77,7 +77,7 @@ Status CheckBuffers(const CollectiveCall& call, const Communicator& communicator
     return OkStatus();
   }
   const Contract contract{call.collective, n, Rank(call.root)};
-  const int64_t offset = contract.InPlaceOffset(communicator.rank()) * static_cast<int64_t>(block_bytes);
+  const int64_t offset = contract.InPlaceOffset(Rank(rank)) * static_cast<int64_t>(block_bytes);
   const auto expected = static_cast<uintptr_t>(static_cast<int64_t>(reinterpret_cast<uintptr_t>(call.send)) + offset);
   if (reinterpret_cast<uintptr_t>(call.recv) == expected) return OkStatus();
   return InvalidArgument(
@@ -109,7 +109,6 @@ mycelResult_t Accept(const Arguments& arguments, mycelComm_t comm, mycelStream_t
   if (status.ok()) status = CheckOp(arguments.op, function);
   if (!status.ok()) [[unlikely]]
     return Refuse(status);
-  const Communicator& communicator = *comm->communicator;
   CollectiveCall call;
   call.collective = arguments.collective;
   call.type = static_cast<DataType>(arguments.type);
@@ -118,10 +117,10 @@ mycelResult_t Accept(const Arguments& arguments, mycelComm_t comm, mycelStream_t
   call.recv = arguments.recv;
   call.count = arguments.count;
   if (InfoOf(call.collective).rooted) {
-    status = CheckPeer(arguments.root, communicator, "root", function);
+    status = CheckPeer(arguments.root, *comm, "root", function);
     call.root = arguments.root;
   }
-  if (status.ok()) status = CheckBuffers(call, communicator, function);
+  if (status.ok()) status = CheckBuffers(call, *comm, function);
   if (!status.ok()) [[unlikely]]
     return Refuse(status);
   return Submit(comm, call, stream, function);
@@ -131,7 +130,7 @@ mycelResult_t AcceptPoint(const PointCall& call, mycelDataType_t type, mycelComm
                           const char* function) {
   Status status = CheckHandle(comm, function);
   if (status.ok()) status = CheckType(type, function);
-  if (status.ok()) status = CheckPeer(call.peer, *comm->communicator, "peer", function);
+  if (status.ok()) status = CheckPeer(call.peer, *comm, "peer", function);
   if (status.ok() && call.count > 0 && call.buffer == nullptr) {
     status = InvalidArgument(std::string(function) + ": the buffer is NULL");
   }
@@ -242,8 +241,8 @@ mycelResult_t mycelAllToAllv(const void* sendbuff, const size_t* sendcounts, con
     status = mycel::InvalidArgument("mycelAllToAllv: sendcounts, sdispls, recvcounts and rdispls must not be NULL");
   }
   if (!status.ok()) return mycel::Refuse(status);
-  const int32_t n = comm->communicator->rank_count();
-  const int32_t rank = comm->communicator->rank().value();
+  const int32_t n = comm->rank_count;
+  const int32_t rank = comm->rank;
   const auto type = static_cast<mycel::DataType>(datatype);
   const size_t element_bytes = mycel::SizeOf(type);
   std::vector<mycel::PointCall> legs;

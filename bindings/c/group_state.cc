@@ -1,9 +1,11 @@
 #include "bindings/c/group_state.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
-#include <thread>
+#include <utility>
 
+#include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
 #include "bindings/c/status_map.h"
 #include "bindings/c/stream.h"
@@ -15,6 +17,7 @@ namespace {
 /// The calls for one communicator and stream, in order.
 struct GroupEntry {
   mycelComm* comm;
+  uint64_t generation;  // of the communicator that the calls were made for
   mycelStream_t stream;
   std::vector<PointCall> points;
   std::vector<CollectiveCall> collectives;
@@ -39,7 +42,7 @@ GroupEntry& EntryFor(mycelComm* comm, mycelStream_t stream) {
   for (GroupEntry& entry : group.entries) {
     if (entry.comm == comm && entry.stream == stream) return entry;
   }
-  group.entries.push_back({comm, stream, {}, {}});
+  group.entries.push_back({comm, comm->generation.load(std::memory_order_relaxed), stream, {}, {}});
   return group.entries.back();
 }
 
@@ -48,42 +51,57 @@ Status CheckStream(mycelStream_t stream, const char* function) {
   return InvalidArgument(std::string(function) + ": the stream was not made by mycelStreamCreate, or is destroyed");
 }
 
-/// Queues `run` on the stream, keeping count of the communicators' unfinished work.
-void Enqueue(mycelStream_t stream, std::vector<mycelComm*> comms, std::function<Status()> run) {
-  for (mycelComm* comm : comms) StreamWorkQueued(comm);
-  static_cast<HostStream*>(stream)->Enqueue([comms = std::move(comms), run = std::move(run)] {
+/// Queues `run` on the stream. Operations of one communicator run in the order of these calls, whatever their streams.
+/// `run` gets the generation of each communicator.
+void Enqueue(mycelStream_t stream, const std::vector<mycelComm*>& comms, std::function<Status()> run) {
+  const std::lock_guard<std::mutex> lock(TicketMutex());
+  static_cast<HostStream*>(stream)->Enqueue([tickets = TakeTickets(comms), run = std::move(run)] {
+    for (const Ticket& ticket : tickets) AwaitTurn(ticket);
     Status status = run();
-    for (mycelComm* comm : comms) StreamWorkDone(comm);
+    for (const Ticket& ticket : tickets) TurnDone(ticket);
     return status;
   });
 }
 
-Status RunEntries(std::vector<GroupEntry> entries) {
+/// Runs the calls; a communicator that has ended since fails its part and no other.
+Status RunEntries(std::vector<GroupEntry> entries, const char* function) {
+  // One order for all threads, so that two groups over the same communicators cannot wait for each other.
+  std::sort(entries.begin(), entries.end(), [](const GroupEntry& a, const GroupEntry& b) { return a.comm < b.comm; });
+  Status first;
   std::vector<GroupPart> parts;
+  std::vector<std::unique_ptr<Inside>> inside;
   for (GroupEntry& entry : entries) {
-    parts.push_back({entry.comm->communicator.get(), std::move(entry.points), std::move(entry.collectives)});
+    auto place = std::make_unique<Inside>(entry.comm, function, entry.generation);
+    if (!place->status().ok()) {
+      if (first.ok()) first = place->status();
+      continue;
+    }
+    parts.push_back({&place->communicator(), std::move(entry.points), std::move(entry.collectives)});
+    inside.push_back(std::move(place));
   }
-  return RunGroup(parts);
+  const Status ran = RunGroup(parts, [&inside](size_t part) { inside[part]->Leave(); });
+  return first.ok() ? ran : first;
 }
 
 /// Creates the communicators of a group: each rank meets the others, hence a thread each.
-Status RunInits(std::vector<std::function<Status()>> inits) {
+Status RunInits(const std::vector<std::function<Status()>>& inits) {
   std::vector<Status> results(inits.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < inits.size(); ++i) {
-    threads.emplace_back([&results, &inits, i] { results[i] = inits[i](); });
-  }
-  for (std::thread& thread : threads) thread.join();
+  RunThreads(
+      inits.size(), [&](size_t i) { results[i] = inits[i](); },
+      [&](size_t i, const Status& status) { results[i] = status; });
   for (const Status& status : results) MYCEL_RETURN_IF_ERROR(status);
   return OkStatus();
 }
 
 Status EndGroup(OpenGroup group) {
   MYCEL_RETURN_IF_ERROR(group.refused);
-  if (!group.inits.empty()) MYCEL_RETURN_IF_ERROR(RunInits(std::move(group.inits)));
+  if (!group.inits.empty()) MYCEL_RETURN_IF_ERROR(RunInits(group.inits));
   // A communicator or stream may have been destroyed since its call was added.
   for (const GroupEntry& entry : group.entries) {
     MYCEL_RETURN_IF_ERROR(CheckHandle(entry.comm, "mycelGroupEnd"));
+    if (entry.comm->generation.load(std::memory_order_relaxed) != entry.generation) {
+      return InvalidArgument("mycelGroupEnd: a communicator of the group was destroyed before the group ended");
+    }
     MYCEL_RETURN_IF_ERROR(CheckStream(entry.stream, "mycelGroupEnd"));
   }
   // One batch a stream. The NULL stream runs now, last, so that what was queued goes first.
@@ -101,10 +119,10 @@ Status EndGroup(OpenGroup group) {
     }
     std::vector<mycelComm*> comms;
     for (const GroupEntry& entry : batch) comms.push_back(entry.comm);
-    Enqueue(stream, std::move(comms), [batch = std::move(batch)] { return RunEntries(batch); });
+    Enqueue(stream, comms, [batch = std::move(batch)] { return RunEntries(batch, "mycelGroupEnd"); });
   }
   for (const GroupEntry& entry : now) AwaitStreams(entry.comm);
-  if (!now.empty()) first = RunEntries(std::move(now));
+  if (!now.empty()) first = RunEntries(std::move(now), "mycelGroupEnd");
   return first;
 }
 
@@ -119,27 +137,40 @@ mycelResult_t Refuse(const Status& status) {
 
 void DeferInit(std::function<Status()> init) { ThisGroup().inits.push_back(std::move(init)); }
 
-mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t stream, const char* function) {
-  if (stream == nullptr && !InGroup()) [[likely]] {
+namespace {
+
+/// An operation outside of groups: now, or on its stream. `run(communicator)` may be copied.
+template <typename F>
+Status RunOrQueue(mycelComm* comm, mycelStream_t stream, const char* function, F run) {
+  if (stream == nullptr) {
     AwaitStreams(comm);
-    comm->communicator->Enter();
-    const Status status = comm->communicator->Run(call);
-    comm->communicator->Leave();
-    return status.ok() ? mycelSuccess : Report(status);
+    const Inside inside(comm, function);
+    if (!inside.status().ok()) [[unlikely]]
+      return inside.status();
+    return run(inside.communicator());
   }
-  const Status usable = CheckStream(stream, function);
-  if (!usable.ok()) return Refuse(usable);
+  const uint64_t generation = comm->generation.load(std::memory_order_relaxed);
+  Enqueue(stream, {comm}, [comm, generation, function, run = std::move(run)] {
+    const Inside inside(comm, function, generation);
+    return inside.status().ok() ? run(inside.communicator()) : inside.status();
+  });
+  return OkStatus();
+}
+
+}  // namespace
+
+mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t stream, const char* function) {
+  if (stream != nullptr) {
+    const Status usable = CheckStream(stream, function);
+    if (!usable.ok()) return Refuse(usable);
+  }
   if (InGroup()) {
     EntryFor(comm, stream).collectives.push_back(call);
     return mycelSuccess;
   }
-  Enqueue(stream, {comm}, [comm, call] {
-    comm->communicator->Enter();
-    Status status = comm->communicator->Run(call);
-    comm->communicator->Leave();
-    return status;
-  });
-  return mycelSuccess;
+  const Status status =
+      RunOrQueue(comm, stream, function, [call](Communicator& communicator) { return communicator.Run(call); });
+  return status.ok() ? mycelSuccess : Report(status);
 }
 
 mycelResult_t SubmitPoints(mycelComm* comm, std::vector<PointCall> calls, mycelStream_t stream, const char* function) {
@@ -150,18 +181,9 @@ mycelResult_t SubmitPoints(mycelComm* comm, std::vector<PointCall> calls, mycelS
     points.insert(points.end(), calls.begin(), calls.end());
     return mycelSuccess;
   }
-  const auto run = [comm](const std::vector<PointCall>& points) {
-    comm->communicator->Enter();
-    Status status = comm->communicator->RunPoints(points);
-    comm->communicator->Leave();
-    return status;
-  };
-  if (stream == nullptr) {
-    AwaitStreams(comm);
-    return Report(run(calls));
-  }
-  Enqueue(stream, {comm}, [run, calls = std::move(calls)] { return run(calls); });
-  return mycelSuccess;
+  return Report(RunOrQueue(comm, stream, function, [calls = std::move(calls)](Communicator& communicator) {
+    return communicator.RunPoints(calls);
+  }));
 }
 
 }  // namespace mycel
@@ -180,7 +202,7 @@ mycelResult_t mycelGroupEnd(void) {
   if (--mycel::t_depth > 0) return mycelSuccess;
   mycel::OpenGroup closed = std::move(mycel::ThisGroup());
   mycel::ThisGroup() = mycel::OpenGroup();
-  return mycel::Report(mycel::EndGroup(std::move(closed)));
+  return mycel::Report(mycel::Guarded("mycelGroupEnd", [&closed] { return mycel::EndGroup(std::move(closed)); }));
 }
 
 }  // extern "C"

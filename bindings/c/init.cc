@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "bindings/c/compose.h"
 #include "bindings/c/group_state.h"
+#include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
 #include "bindings/c/mycel.h"
 #include "bindings/c/status_map.h"
@@ -60,24 +60,19 @@ Status InitAll(mycelComm_t* comms, int ndev) {
   const auto n = static_cast<size_t>(ndev);
   std::vector<std::unique_ptr<Communicator>> communicators(n);
   std::vector<Status> results(n);
-  std::vector<std::thread> threads;
-  for (size_t rank = 0; rank < n; ++rank) {
-    threads.emplace_back(
-        [&, rank] { results[rank] = InitThread(*meeting, static_cast<int>(rank), deadline, &communicators[rank]); });
-  }
-  for (std::thread& thread : threads) thread.join();
+  RunThreads(
+      n,
+      [&](size_t rank) {
+        results[rank] = InitThread(*meeting, static_cast<int>(rank), deadline, &communicators[rank]);
+      },
+      [&](size_t rank, const Status& status) {
+        results[rank] = status;
+        // Comes and goes at once: the others learn that they wait in vain.
+        (void)meeting->Join(Rank(static_cast<int64_t>(rank)));
+      });
   for (const Status& result : results) MYCEL_RETURN_IF_ERROR(result);
   for (size_t rank = 0; rank < n; ++rank) comms[rank] = NewHandle(std::move(communicators[rank]));
   return OkStatus();
-}
-
-/// Waits for queued work and takes the communicator out of its handle.
-void Retire(mycelComm* comm, bool aborted) {
-  AwaitStreams(comm);
-  comm->communicator->Enter();
-  if (aborted) comm->communicator->TellAborted();
-  comm->communicator->Leave();
-  RetireHandle(comm).reset();
 }
 
 }  // namespace
@@ -101,7 +96,7 @@ const char* mycelGetLastError(mycelComm_t comm) {
   thread_local std::string text;
   text = mycel::LastReported();
   if (comm != nullptr && mycel::CheckHandle(comm, "mycelGetLastError").ok()) {
-    const Status error = comm->communicator->error();
+    const Status error = mycel::ErrorOf(comm);
     if (!error.ok()) text = mycel::StatusMessage(error);
   }
   return text.c_str();
@@ -126,7 +121,9 @@ mycelResult_t mycelCommInitRank(mycelComm_t* comm, int nranks, mycelUniqueId id,
   if (!status.ok()) return mycel::Refuse(status);
   mycel::UniqueId unique;
   std::memcpy(unique.bytes, id.internal, MYCEL_UNIQUE_ID_BYTES);
-  auto init = [comm, nranks, unique, rank] { return mycel::InitRank(comm, nranks, unique, rank); };
+  auto init = [comm, nranks, unique, rank] {
+    return mycel::Guarded("mycelCommInitRank", [&] { return mycel::InitRank(comm, nranks, unique, rank); });
+  };
   if (mycel::InGroup()) {
     mycel::DeferInit(std::move(init));
     return mycelSuccess;
@@ -139,37 +136,34 @@ mycelResult_t mycelCommInitAll(mycelComm_t* comms, int ndev, const int* devlist)
   const Status status = comms == nullptr ? InvalidArgument("mycelCommInitAll: comms is NULL")
                                          : mycel::CheckRanks(ndev, "mycelCommInitAll");
   if (!status.ok()) return Report(status);
-  return Report(mycel::InitAll(comms, ndev));
+  return Report(mycel::Guarded("mycelCommInitAll", [&] { return mycel::InitAll(comms, ndev); }));
 }
 
 mycelResult_t mycelCommFinalize(mycelComm_t comm) {
   const Status status = mycel::CheckHandle(comm, "mycelCommFinalize");
   if (!status.ok()) return Report(status);
   mycel::AwaitStreams(comm);
-  return Report(comm->communicator->error());
+  return Report(mycel::ErrorOf(comm));
 }
 
 mycelResult_t mycelCommDestroy(mycelComm_t comm) {
   if (comm == nullptr) return mycelSuccess;
   const Status status = mycel::CheckHandle(comm, "mycelCommDestroy");
   if (!status.ok()) return Report(status);
-  mycel::Retire(comm, false);
-  return mycelSuccess;
+  mycel::AwaitStreams(comm);
+  return Report(mycel::EndCommunicator(comm, false, "mycelCommDestroy"));
 }
 
 mycelResult_t mycelCommAbort(mycelComm_t comm) {
-  const Status status = mycel::CheckHandle(comm, "mycelCommAbort");
-  if (!status.ok()) return Report(status);
-  comm->communicator->Abort();
-  mycel::Retire(comm, true);
-  return mycelSuccess;
+  if (comm == nullptr) return Report(mycel::CheckHandle(comm, "mycelCommAbort"));
+  return Report(mycel::EndCommunicator(comm, true, "mycelCommAbort"));
 }
 
 mycelResult_t mycelCommCount(mycelComm_t comm, int* count) {
   Status status = mycel::CheckHandle(comm, "mycelCommCount");
   if (status.ok() && count == nullptr) status = InvalidArgument("mycelCommCount: count is NULL");
   if (!status.ok()) return Report(status);
-  *count = comm->communicator->rank_count();
+  *count = comm->rank_count;
   return mycelSuccess;
 }
 
@@ -177,7 +171,7 @@ mycelResult_t mycelCommUserRank(mycelComm_t comm, int* rank) {
   Status status = mycel::CheckHandle(comm, "mycelCommUserRank");
   if (status.ok() && rank == nullptr) status = InvalidArgument("mycelCommUserRank: rank is NULL");
   if (!status.ok()) return Report(status);
-  *rank = comm->communicator->rank().value();
+  *rank = comm->rank;
   return mycelSuccess;
 }
 
@@ -185,7 +179,7 @@ mycelResult_t mycelCommGetAsyncError(mycelComm_t comm, mycelResult_t* result) {
   Status status = mycel::CheckHandle(comm, "mycelCommGetAsyncError");
   if (status.ok() && result == nullptr) status = InvalidArgument("mycelCommGetAsyncError: result is NULL");
   if (!status.ok()) return Report(status);
-  const Status error = comm->communicator->error();
+  const Status error = mycel::ErrorOf(comm);
   if (!error.ok()) {
     *result = mycel::ResultOf(error);
   } else {
@@ -201,9 +195,9 @@ mycelResult_t mycelCommGetStats(mycelComm_t comm, mycelCommStats* stats) {
   }
   if (!status.ok()) return Report(status);
   mycel::AwaitStreams(comm);
-  comm->communicator->Enter();
-  const mycel::CommunicatorStats now = comm->communicator->stats();
-  comm->communicator->Leave();
+  const mycel::Inside inside(comm, "mycelCommGetStats");
+  if (!inside.status().ok()) return Report(inside.status());
+  const mycel::CommunicatorStats now = inside.communicator().stats();
   stats->operations = now.operations;
   stats->plans_made = now.plans_made;
   stats->payload_bytes = now.payload_bytes;
@@ -233,9 +227,9 @@ mycelResult_t mycelCommExplain(mycelComm_t comm, const char* collective, size_t 
   call.type = static_cast<mycel::DataType>(datatype);
   call.root = mycel::InfoOf(*parsed).rooted ? 0 : -1;
   mycel::AwaitStreams(comm);
-  comm->communicator->Enter();
-  const mycel::StatusOr<std::string> explained = comm->communicator->Explain(call);
-  comm->communicator->Leave();
+  const mycel::Inside inside(comm, "mycelCommExplain");
+  if (!inside.status().ok()) return Report(inside.status());
+  const mycel::StatusOr<std::string> explained = inside.communicator().Explain(call);
   if (!explained.ok()) return Report(explained.status());
   const size_t length = std::min(explained->size(), capacity - 1);
   std::memcpy(text, explained->data(), length);

@@ -5,15 +5,17 @@
  *  - Every function returns mycelResult_t; outputs are set only on success. mycelGetLastError(comm) tells which rank,
  *    which operation and what to do. A communicator's first error is sticky: later calls return it. A refused argument
  *    (mycelInvalidArgument) is not: the communicator stays usable.
- *  - A communicator is used by one thread at a time; different communicators may be used by different threads at once.
- *    mycelCommAbort may be called from any thread, also while another is inside a call; no thread may begin a new call
- *    on that communicator at the same moment.
+ *  - A communicator runs one operation at a time; a second thread waits for its turn (and ranks must still agree on the
+ *    order). Different communicators may be used by different threads at once. mycelCommAbort and mycelCommDestroy may
+ *    be called from any thread, also while others are inside calls or begin them: those end with mycelAborted or
+ *    mycelInvalidArgument (the handle has ended).
  *  - Every rank of a communicator calls the same collectives in the same order. A mismatch in operation, count, type,
  *    op or root is mycelInvalidUsage, not a hang: in that call on every rank that waits for another, in the next one on
  *    a rank that only sent. Every wait has a deadline (MYCEL_TIMEOUT, in seconds, default 300).
  *  - `stream` is NULL (run now, in the calling thread: the buffers are free again on return) or a host stream
  *    (mycelStreamCreate): the call returns at once and the operation runs in stream order; the buffers are free after
- *    mycelStreamSynchronize. A communicator uses one stream at a time: synchronise before switching to another.
+ *    mycelStreamSynchronize. Operations of one communicator run in the order of their calls, whatever their streams; a
+ *    call with NULL waits for the communicator's queued operations first.
  *  - In place is recognised by NCCL's pointer rules: allreduce, reduce, broadcast: send == recv. allgather:
  *    send == recv + rank * count. reduce_scatter: recv == send + rank * count. gather: at the root, send == recv +
  *    root * count. scatter: at the root, recv == send + root * count. alltoall: send == recv. Any other overlap of a
@@ -124,7 +126,7 @@ MYCEL_API mycelResult_t mycelCommGetAsyncError(mycelComm_t comm, mycelResult_t* 
 
 /* ---- Collectives ------------------------------------------------------------------------------------------------
  * Each: what must be true: every rank calls it with the same count, type, op and root; buffers hold what is said and do
- * not overlap except in place. Thread: one at a time per communicator. Buffers are free on return (NULL stream) or when
+ * not overlap except in place. Thread: any, one operation of a communicator at a time. Buffers are free on return (NULL stream) or when
  * the stream is synchronised. Statuses: InvalidArgument, InvalidUsage (mismatch), RemoteError, Timeout, Aborted. */
 
 /* recv[count] = op over ranks of send[count], on all ranks. */

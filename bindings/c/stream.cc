@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "bindings/c/guard.h"
 #include "bindings/c/mycel.h"
 #include "bindings/c/status_map.h"
 
@@ -86,8 +87,10 @@ extern "C" {
 
 mycelResult_t mycelStreamCreate(mycelStream_t* stream) {
   if (stream == nullptr) return mycel::Report(mycel::InvalidArgument("mycelStreamCreate: stream is NULL"));
-  *stream = new mycel::HostStream();
-  return mycelSuccess;
+  return mycel::Report(mycel::Guarded("mycelStreamCreate", [stream] {
+    *stream = new mycel::HostStream();
+    return mycel::OkStatus();
+  }));
 }
 
 mycelResult_t mycelStreamSynchronize(mycelStream_t stream) {

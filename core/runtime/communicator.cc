@@ -53,18 +53,6 @@ Communicator::~Communicator() {
   if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kFinalized), std::memory_order_relaxed);
 }
 
-void Communicator::Enter() {
-  // acquire: pairs with the release in Leave; the state left by the thread before us is visible.
-  if (busy_.exchange(1, std::memory_order_acquire) == 0) return;
-  Waiter waiter(parts_.wait, nullptr);
-  while (busy_.exchange(1, std::memory_order_acquire) != 0) waiter.Pause();
-}
-
-void Communicator::Leave() {
-  // release: hands our state to the next thread that enters.
-  busy_.store(0, std::memory_order_release);
-}
-
 StatusOr<const Communicator::Bound*> Communicator::MakeBound(const CallKey& key, const CollectiveCall& call) {
   PlanKey plan_key;
   plan_key.collective = call.collective;

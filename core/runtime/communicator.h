@@ -1,7 +1,7 @@
 // Communicator: one rank's side of a group of ranks. Hop 2 (look up), 6 (bind) and the driving of hop 7.
 //
-// Field owners: everything is owned by the thread inside a call (`busy_` admits one at a time), except `aborted_` (any
-// thread), the sticky error (mutex) and the board (single writer: this rank; readers: all).
+// Field owners: everything is owned by the thread inside a call (the caller admits one at a time), except `aborted_`
+// (any thread), the sticky error (mutex) and the board (single writer: this rank; readers: all).
 #pragma once
 
 #include <atomic>
@@ -65,7 +65,7 @@ class Communicator {
   Rank rank() const { return parts_.rank; }
   int32_t rank_count() const { return parts_.rank_count; }
 
-  /// Runs a validated collective to its end in the calling thread. One thread at a time (Enter).
+  /// Runs a validated collective to its end in the calling thread. One thread at a time.
   Status Run(const CollectiveCall& call);
   /// Runs point-to-point messages of one group together; sends and receives of a pair match in order.
   Status RunPoints(const std::vector<PointCall>& calls);
@@ -94,10 +94,6 @@ class Communicator {
   /// Any thread. OK, or the first error, which stays.
   Status error() const;
   CommunicatorStats stats() const;
-
-  /// Admits one thread; yields while another is inside.
-  void Enter();
-  void Leave();
 
  private:
   struct Bound;  // a bound program with its key
@@ -146,7 +142,6 @@ class Communicator {
   uint64_t wait_checks_ = 0;
   CommunicatorStats stats_;
 
-  std::atomic<uint32_t> busy_{0};
   std::atomic<bool> aborted_{false};
   std::atomic<bool> failed_{false};
   mutable std::mutex error_mutex_;

@@ -1,11 +1,14 @@
 #include "core/runtime/group.h"
 
-#include <algorithm>
+#include <utility>
 
-#include "core/base/check.h"
+#include "core/base/clock.h"
 
 namespace mycel {
 namespace {
+
+/// Turns of the whole group between two looks at parts that do not move while others do.
+constexpr uint32_t kTurnsPerLook = 4096;
 
 /// Where a part stands.
 struct Cursor {
@@ -13,6 +16,8 @@ struct Cursor {
   bool points_started = false;
   size_t next = 0;  // collective
   bool done = false;
+  bool moved = false;    // since the last look
+  int64_t moved_ns = 0;  // the look before which it moved
 };
 
 /// Starts the next operation of a part that is between operations; sets done at its end.
@@ -27,61 +32,70 @@ Status StartNext(Cursor* cursor) {
   return OkStatus();
 }
 
-Status Turn(Cursor* cursor, bool* moved) {
+Status Turn(Cursor* cursor) {
   Communicator& communicator = *cursor->part->communicator;
   if (!communicator.running()) {
-    *moved = true;
+    cursor->moved = true;
     return StartNext(cursor);
   }
   bool idle = false;
   MYCEL_RETURN_IF_ERROR(communicator.Advance(&idle));
-  *moved |= !idle;
+  cursor->moved |= !idle;
   return OkStatus();
+}
+
+/// The slow checks, each part by its own clock: one that is stuck must not hide behind one that moves.
+Status Look(Cursor* cursor) {
+  const int64_t now_ns = NowNs();
+  if (cursor->moved || cursor->moved_ns == 0) cursor->moved_ns = now_ns;
+  cursor->moved = false;
+  Communicator& communicator = *cursor->part->communicator;
+  if (!communicator.running()) return OkStatus();
+  return communicator.CheckWait(static_cast<uint64_t>(now_ns - cursor->moved_ns));
 }
 
 }  // namespace
 
-Status RunGroup(std::vector<GroupPart>& parts) {
+Status RunGroup(std::vector<GroupPart>& parts, const std::function<void(size_t)>& done) {
   if (parts.empty()) return OkStatus();
   std::vector<Cursor> cursors;
   for (GroupPart& part : parts) cursors.push_back({&part});
-  // One order for all threads, so that two groups over the same communicators cannot wait for each other.
-  std::vector<Communicator*> entered;
-  for (const GroupPart& part : parts) entered.push_back(part.communicator);
-  std::sort(entered.begin(), entered.end());
-  MYCEL_CHECK(std::adjacent_find(entered.begin(), entered.end()) == entered.end());
-  for (Communicator* communicator : entered) communicator->Enter();
-
-  Status first;
-  const auto record = [&first](Cursor* cursor, const Status& status) {
-    if (status.ok()) return;
-    cursor->done = true;
-    if (first.ok()) first = status;
-  };
   // One wait for the whole group: it may sleep on the first bell only, so it never sleeps with several communicators.
   WaitPolicy policy = parts[0].communicator->wait_policy();
   if (parts.size() > 1 && policy.mode != WaitMode::kSpin) policy.mode = WaitMode::kYield;
   Waiter waiter(policy, parts.size() == 1 ? parts[0].communicator->bell() : nullptr);
-  for (bool all_done = false; !all_done;) {
+  Status first;
+  size_t left = cursors.size();
+  const auto settle = [&](Cursor* cursor, const Status& status) {
+    if (!status.ok()) {
+      cursor->done = true;
+      if (first.ok()) first = status;
+    }
+    if (!cursor->done) return;
+    const auto index = static_cast<size_t>(cursor - cursors.data());
+    if (index == 0) cursor->part->communicator->CountSleeps(waiter.sleeps());
+    --left;
+    done(index);
+  };
+  for (uint32_t turn = 1; left > 0; ++turn) {
     bool moved = false;
-    all_done = true;
     for (Cursor& cursor : cursors) {
       if (cursor.done) continue;
-      record(&cursor, Turn(&cursor, &moved));
-      all_done &= cursor.done;
+      const bool before = std::exchange(cursor.moved, false);
+      settle(&cursor, Turn(&cursor));
+      moved |= cursor.moved;
+      cursor.moved |= before;
     }
+    bool look = turn % kTurnsPerLook == 0;
     if (moved) {
       waiter.Reset();
-    } else if (!all_done && waiter.Pause()) {
-      for (Cursor& cursor : cursors) {
-        if (!cursor.done && cursor.part->communicator->running()) {
-          record(&cursor, cursor.part->communicator->CheckWait(waiter.WaitedNs()));
-        }
-      }
+    } else if (left > 0) {
+      look |= waiter.Pause();
+    }
+    for (Cursor& cursor : cursors) {
+      if (look && !cursor.done) settle(&cursor, Look(&cursor));
     }
   }
-  parts[0].communicator->CountSleeps(waiter.sleeps());
-  for (Communicator* communicator : entered) communicator->Leave();
   return first;
 }
 

@@ -1,6 +1,8 @@
 // Group: calls of one thread that progress together, on one or several communicators.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "core/base/status.h"
@@ -16,7 +18,8 @@ struct GroupPart {
 };
 
 /// Runs all parts to their ends in the calling thread, round-robin, so that ranks of one thread can wait for each
-/// other. A failing part does not stop the others; the first error is returned. Parts name distinct communicators.
-Status RunGroup(std::vector<GroupPart>& parts);
+/// other. A failing part does not stop the others; the first error is returned. Parts name distinct communicators, and
+/// the thread is alone in each; `done(i)` tells that part i is over and its communicator free.
+Status RunGroup(std::vector<GroupPart>& parts, const std::function<void(size_t)>& done);
 
 }  // namespace mycel

@@ -1,0 +1,42 @@
+// Nothing is thrown through the C border: memory and threads that the system refuses become errors.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace mycel {
+
+/// What `f` returns, or SystemError for what it throws.
+template <typename F>
+Status Guarded(const char* function, F&& f) {
+  try {
+    return std::forward<F>(f)();
+  } catch (const std::exception& error) {
+    return SystemError(std::string(function) + ": the system refuses memory or a thread (" + error.what() + ")");
+  }
+}
+
+/// Runs run(i) for each i < count on a thread of its own and waits for all. `refused(i, error)` instead, on the calling
+/// thread, where the system gives no thread.
+template <typename Run, typename Refused>
+void RunThreads(size_t count, Run&& run, Refused&& refused) {
+  std::vector<std::thread> threads;
+  threads.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    try {
+      threads.emplace_back([&run, i] { run(i); });
+    } catch (const std::system_error& error) {
+      refused(i, SystemError("the system gives no thread for rank " + std::to_string(i) + " (" + error.what() +
+                             "); raise the limit (ulimit -u) or start fewer ranks"));
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace mycel
