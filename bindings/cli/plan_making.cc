@@ -42,12 +42,23 @@ std::vector<std::pair<Rank, Rank>> EdgesOf(const Tree& tree) {
   return edges;
 }
 
+/// Whether every root's data are `parts` equal parts, each on one tree; equal trees may be one with several parts.
+bool HasParts(const Schedule& schedule, int64_t parts) {
+  std::map<Rank, int64_t> units_of;
+  for (const Tree& tree : schedule.trees) units_of[tree.root] += tree.chunk.units();
+  return std::all_of(schedule.trees.begin(), schedule.trees.end(), [&](const Tree& tree) {
+    const int64_t units = units_of[tree.root];
+    return units % parts == 0 && (units == 0 || tree.chunk.units() % (units / parts) == 0);
+  });
+}
+
 /// A planner that has no say in the number of trees must not be taken to have obeyed.
-Status CheckTreesPerRoot(const PlanRequest& request, const std::string& planner, const TreeFacts& trees) {
-  if (request.trees_per_root == 0 || trees.per_root == request.trees_per_root) return OkStatus();
-  return Impossible("planner " + planner + " makes " + std::to_string(trees.per_root) + " trees per root for " +
-                    std::string(NameOf(request.collective)) + " here, not " + std::to_string(request.trees_per_root) +
-                    "; leave --trees-per-root out");
+Status CheckTreesPerRoot(const PlanRequest& request, const Choice& choice, const TreeFacts& trees) {
+  const int64_t wanted = request.trees_per_root;
+  if (wanted == 0 || trees.per_root == wanted || HasParts(choice.schedule, wanted)) return OkStatus();
+  return Impossible("planner " + choice.plan.planner + " makes " + std::to_string(trees.per_root) +
+                    " trees per root for " + std::string(NameOf(request.collective)) + " here, not " +
+                    std::to_string(wanted) + "; leave --trees-per-root out");
 }
 
 }  // namespace
@@ -129,7 +140,7 @@ StatusOr<MadePlan> MakePlan(const Topology& topology, const PlanRequest& request
     }
   }
   made.trees = FactsOf(made.choice.schedule);
-  MYCEL_RETURN_IF_ERROR(CheckTreesPerRoot(request, made.choice.plan.planner, made.trees));
+  MYCEL_RETURN_IF_ERROR(CheckTreesPerRoot(request, made.choice, made.trees));
   made.plan_ms = MedianOf(std::move(plan_ms));
   if (!synthesis_us.empty()) made.synthesis_us = MedianOf(std::move(synthesis_us));
   MYCEL_ASSIGN_OR_RETURN(made.loads, ComputeLinkLoads(made.choice.plan, topology));

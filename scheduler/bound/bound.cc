@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "core/base/int128.h"
 #include "scheduler/bound/partition.h"
+#include "scheduler/bound/tree_rates.h"
 #include "scheduler/graph/scaled_graph.h"
 
 namespace mycel {
@@ -139,6 +140,43 @@ Status AddRates(const Topology& topology, const ScaledGraph& graph, const AllRed
                    (rates.cut.empty() ? "" : " (the dearest cut is " + NodeSetText(topology, rates.cut) + ")") +
                    ", and trees with its root shares reach that";
   return OkStatus();
+}
+
+/// The optimum of collectives whose trees run one way. A cut does not see that a switch cannot pass on more than it
+/// takes in; where that matters, a linear program over link rates knows better.
+StatusOr<Optimum> TreesBound(const Topology& topology, const PlanRequest& request) {
+  MYCEL_ASSIGN_OR_RETURN(Optimum optimum, OptimumOf(topology, request.collective, request.root));
+  if (optimum.kind != BoundKind::kLowerBound) return optimum;
+  const CollectiveInfo& info = InfoOf(request.collective);
+  std::vector<int64_t> weights(static_cast<size_t>(topology.rank_count()), info.rooted ? 0 : 1);
+  if (info.rooted) weights[request.root.index()] = 1;
+  const StatusOr<TreeRates> rates = FindTreeRates(info.reduces ? Reversed(topology) : topology, weights, optimum.inv_x);
+  const std::string cut_sentence = optimum.proof.substr(0, optimum.proof.find(", and "));
+  const std::string inside = std::string(info.reduces ? "sums" : "copies") + " inside " + UnbalancedText(topology);
+  if (!rates.ok()) {
+    optimum.proof = cut_sentence + "; whether one comes close without " + inside +
+                    " is not known: " + StatusMessage(rates.status());
+    return optimum;
+  }
+  const std::string trees = info.reduces ? "pipelined reduction trees" : "pipelined spanning trees";
+  if (rates->inv_x == optimum.inv_x) {
+    optimum.kind = BoundKind::kOptimum;
+    optimum.proof = cut_sentence + ", and " + trees + " reach that without the surplus of " + UnbalancedText(topology);
+    return optimum;
+  }
+  if (!rates->optimal) {
+    optimum.proof = cut_sentence + "; without " + inside + " " + trees +
+                    " with alike link rates of a linear program reach " + rates->inv_x.ToString() +
+                    " ns a byte, and on a topology of this size better ones are not sought";
+    return optimum;
+  }
+  optimum.kind = BoundKind::kOptimum;
+  optimum.inv_x = optimum.lower_bound = rates->inv_x;
+  optimum.proof = cut_sentence + ", but that would take " + inside + ": a linear program over link rates with " +
+                  std::to_string(rates->cuts) +
+                  " cuts, its prices checked in fractions, proves that without them it takes " +
+                  rates->inv_x.ToString() + " ns a byte at least, and " + trees + " reach that";
+  return optimum;
 }
 
 /// What rank i has for rank j: one block, or bytes.
@@ -276,7 +314,7 @@ StatusOr<Optimum> BoundOf(const Topology& topology, const PlanRequest& request) 
     case Collective::kAllToAllV:
       return bound::PairsBound(topology, request);
     default:
-      return OptimumOf(topology, request.collective, request.root);
+      return bound::TreesBound(topology, request);
   }
 }
 

@@ -8,8 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/int128.h"
 #include "scheduler/forest/pack_capacities.h"
-#include "scheduler/forest/tree_count.h"
-#include "scheduler/graph/rooted_cut.h"
+#include "scheduler/graph/balance_switches.h"
 #include "scheduler/graph/scaled_graph.h"
 
 namespace mycel {

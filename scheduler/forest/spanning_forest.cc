@@ -1,12 +1,27 @@
 #include "scheduler/forest/spanning_forest.h"
 
 #include "core/base/check.h"
+#include "scheduler/bound/tree_rates.h"
 #include "scheduler/forest/pack_capacities.h"
 #include "scheduler/forest/tree_count.h"
 #include "scheduler/graph/scaled_graph.h"
 #include "scheduler/graph/throughput_bound.h"
+#include "scheduler/lp/lp_solver.h"
 
 namespace mycel {
+namespace {
+
+/// `why` no rates are known that leave every switch as much in as out; only Impossible needs more words.
+Status WithoutRates(const Topology& topology, const Rational& cut_bound, const Status& why) {
+  if (why.code() != StatusCode::kUnimplemented) return why;
+  return Impossible("trees cannot reach the cut bound of " + cut_bound.ToString() + " ns a byte on topology " +
+                    topology.name() + " without copies or sums inside " + UnbalancedText(topology) +
+                    ", and the best they can reach is not known: " + StatusMessage(why) +
+                    "; make what enters the switch equal to what leaves it" +
+                    (LpSolver::Available() ? "" : ", or build with that package"));
+}
+
+}  // namespace
 
 StatusOr<SpanningForest> PackSpanningForest(const Topology& original, const std::vector<int64_t>& weights,
                                             int64_t trees_per_weight, bool reversed) {
@@ -25,11 +40,18 @@ StatusOr<SpanningForest> PackSpanningForest(const Topology& original, const std:
   MYCEL_ASSIGN_OR_RETURN(const ScaledGraph graph, ScaleCapacities(topology));
   MYCEL_ASSIGN_OR_RETURN(const Rational unit, Rational::TryMake(graph.unit_numerator, graph.unit_denominator));
   MYCEL_ASSIGN_OR_RETURN(const Rational inverse, Rational::TryMultiply(optimum.inv_x, unit));
+  StatusOr<TreeRates> rates =
+      graph.SwitchesBalanced() ? FullRates(graph, inverse) : FindTreeRates(topology, weights, optimum.inv_x);
+  if (!rates.ok()) return WithoutRates(original, optimum.inv_x, rates.status());
+  if (!graph.SwitchesBalanced()) forest.optimum = rates->inv_x;
   MYCEL_ASSIGN_OR_RETURN(TreeCount count, trees_per_weight > 0
-                                              ? FixedTreeCount(graph, weights, inverse, trees_per_weight)
-                                              : ExactTreeCount(graph, weights, inverse));
+                                              ? FixedTreeCount(graph, weights, *rates, trees_per_weight)
+                                              : ExactTreeCount(graph, weights, *rates));
   forest.trees_per_weight = count.trees_per_weight;
-  forest.inv_x = count.trees_per_unit / Rational(count.trees_per_weight) / unit;
+  MYCEL_ASSIGN_OR_RETURN(const Rational share, Rational::TryMake(unit.denominator(), unit.numerator()));
+  MYCEL_ASSIGN_OR_RETURN(forest.inv_x,
+                         Rational::TryMultiply(count.trees_per_unit, Rational(1, count.trees_per_weight)));
+  MYCEL_ASSIGN_OR_RETURN(forest.inv_x, Rational::TryMultiply(forest.inv_x, share));
 
   const std::vector<int64_t> root_trees = RootTrees(graph, weights, count.trees_per_weight);
   MYCEL_ASSIGN_OR_RETURN(forest.trees, PackCapacities(topology, count.capacities, root_trees, reversed));
