@@ -1,6 +1,9 @@
 #include "scheduler/forest/spanning_forest.h"
 
+#include <algorithm>
+
 #include "core/base/check.h"
+#include "core/base/int128.h"
 #include "scheduler/bound/tree_rates.h"
 #include "scheduler/forest/pack_capacities.h"
 #include "scheduler/forest/tree_count.h"
@@ -19,6 +22,26 @@ Status WithoutRates(const Topology& topology, const Rational& cut_bound, const S
                     ", and the best they can reach is not known: " + StatusMessage(why) +
                     "; make what enters the switch equal to what leaves it" +
                     (LpSolver::Available() ? "" : ", or build with that package"));
+}
+
+/// ns per byte of one unit of weight, by what the busiest link carries.
+StatusOr<Rational> InvX(const Topology& topology, const SpanningForest& forest) {
+  std::vector<int64_t> trees_on(topology.links().size(), 0);
+  for (const ForestTree& tree : forest.trees) {
+    for (const ForestEdge& edge : tree.edges) {
+      for (size_t hop = 1; hop < edge.path.size(); ++hop) {
+        trees_on[topology.FindLink(edge.path[hop - 1], edge.path[hop]).index()] += tree.multiplicity;
+      }
+    }
+  }
+  Rational busiest;
+  for (size_t link = 0; link < trees_on.size(); ++link) {
+    const Rational& bandwidth = topology.links()[link].bandwidth;
+    MYCEL_ASSIGN_OR_RETURN(const Rational load,
+                           Rational::TryMake(int128{trees_on[link]} * bandwidth.denominator(), bandwidth.numerator()));
+    busiest = std::max(busiest, load);
+  }
+  return Rational::TryMultiply(busiest, Rational(1, forest.trees_per_weight));
 }
 
 }  // namespace
@@ -48,13 +71,10 @@ StatusOr<SpanningForest> PackSpanningForest(const Topology& original, const std:
                                               ? FixedTreeCount(graph, weights, *rates, trees_per_weight)
                                               : ExactTreeCount(graph, weights, *rates));
   forest.trees_per_weight = count.trees_per_weight;
-  MYCEL_ASSIGN_OR_RETURN(const Rational share, Rational::TryMake(unit.denominator(), unit.numerator()));
-  MYCEL_ASSIGN_OR_RETURN(forest.inv_x,
-                         Rational::TryMultiply(count.trees_per_unit, Rational(1, count.trees_per_weight)));
-  MYCEL_ASSIGN_OR_RETURN(forest.inv_x, Rational::TryMultiply(forest.inv_x, share));
 
   const std::vector<int64_t> root_trees = RootTrees(graph, weights, count.trees_per_weight);
   MYCEL_ASSIGN_OR_RETURN(forest.trees, PackCapacities(topology, count.capacities, root_trees, reversed));
+  MYCEL_ASSIGN_OR_RETURN(forest.inv_x, InvX(original, forest));
   return forest;
 }
 

@@ -28,7 +28,7 @@ struct ForestTree {
 struct SpanningForest {
   int64_t trees_per_weight = 0;   // a root of weight w has w times as many
   Rational optimum;               // ns per byte of one unit of weight, of the best schedule without copies in switches
-  Rational inv_x;                 // of this forest; equal to the optimum unless the tree count was given
+  Rational inv_x;                 // by its busiest link; equal to the optimum unless the tree count was given
   std::vector<ForestTree> trees;  // by root, in rank order
 };
 

@@ -91,4 +91,27 @@ inline Topology RandomTopology(Rng& random, const RandomShape& shape) {
   return *std::move(topology);
 }
 
+/// Ranks that mostly meet through switches, most of which let more out than in, so that cuts often promise too much.
+/// Need not be connected.
+inline Topology UnbalancedTopology(Rng& random, int64_t rank_count_max, int64_t switch_count_max,
+                                   int64_t bandwidth_max) {
+  const int64_t rank_count = random.Between(2, rank_count_max);
+  const int64_t node_count = rank_count + random.Between(1, switch_count_max);
+  TopologyBuilder builder("unbalanced");
+  for (int64_t i = 0; i < rank_count; ++i) builder.AddRank("r" + std::to_string(i), Rank(i));
+  for (int64_t i = rank_count; i < node_count; ++i) builder.AddSwitch("w" + std::to_string(i));
+  for (int64_t a = 0; a < node_count; ++a) {
+    for (int64_t b = 0; b < node_count; ++b) {
+      const bool from_switch = a >= rank_count;
+      const bool to_switch = b >= rank_count;
+      if (a == b || !random.OneIn(from_switch || to_switch ? 2 : 8)) continue;
+      const int64_t wider = from_switch && !to_switch ? 3 : 1;
+      builder.AddLink(NodeId(a), NodeId(b), Rational(random.Between(1, wider * bandwidth_max)));
+    }
+  }
+  auto topology = std::move(builder).Build();
+  EXPECT_TRUE(topology.ok()) << topology.status();
+  return *std::move(topology);
+}
+
 }  // namespace mycel
