@@ -107,18 +107,22 @@ Status LoadCounter::Count(const Op& op, const Operand& operand) {
 
 StatusOr<LinkLoads> LoadCounter::Sum() const {
   LinkLoads loads;
+  Rational busiest;
   const int64_t units_per_block = plan_.block_units.empty() ? plan_.units_per_block : 1;
   for (size_t i = 0; i < units_.size(); ++i) {
     const LinkId link(static_cast<int64_t>(i));
     MYCEL_ASSIGN_OR_RETURN(const Rational blocks, Rational::TryMake(units_[i], units_per_block));
     loads.blocks.push_back(blocks);
     const Rational& bandwidth = topology_.link(link).bandwidth;
-    MYCEL_ASSIGN_OR_RETURN(const Rational inverse, Rational::TryMake(bandwidth.denominator(), bandwidth.numerator()));
-    MYCEL_ASSIGN_OR_RETURN(const Rational time, Rational::TryMultiply(blocks, inverse));
-    if (loads.bottleneck.valid() && time <= loads.inv_x) continue;
-    loads.inv_x = time;
+    // ns until the link has carried its units, were each a byte. Links are compared so, since a block's share of a unit
+    // over the bandwidth may leave 64 bits on links that do not matter.
+    MYCEL_ASSIGN_OR_RETURN(const Rational per_numerator, Rational::TryMake(units_[i], bandwidth.numerator()));
+    MYCEL_ASSIGN_OR_RETURN(const Rational time, Rational::TryMultiply(per_numerator, bandwidth.denominator()));
+    if (loads.bottleneck.valid() && time <= busiest) continue;
+    busiest = time;
     loads.bottleneck = link;
   }
+  MYCEL_ASSIGN_OR_RETURN(loads.inv_x, Rational::TryMultiply(busiest, Rational(1, units_per_block)));
   return loads;
 }
 

@@ -61,11 +61,13 @@ inline void CheckForest(const Topology& topology, const std::vector<int64_t>& we
     EXPECT_EQ(trees_of[rank], forest.trees_per_weight * weights[rank]) << "trees of rank " << rank;
   }
   const std::vector<int64_t> loads = TreesOnLinks(topology, forest);
-  Rational busiest;
+  Rational busiest;  // ns until the busiest link has carried its trees, for trees of one byte
   for (size_t link = 0; link < loads.size(); ++link) {
-    busiest = std::max(busiest, Rational(loads[link], forest.trees_per_weight) / topology.links()[link].bandwidth);
+    busiest = std::max(busiest, Rational(loads[link]) / topology.links()[link].bandwidth);
   }
-  EXPECT_EQ(busiest, forest.inv_x);
+  EXPECT_EQ(
+      Rational::TryMake(int128{busiest.numerator()}, int128{busiest.denominator()} * forest.trees_per_weight).value(),
+      forest.inv_x);
   EXPECT_GE(forest.inv_x, forest.optimum);
 }
 
