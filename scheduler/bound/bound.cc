@@ -104,6 +104,12 @@ StatusOr<Optimum> GroupsBound(const Topology& topology, const ScaledGraph& graph
 
 /// What `rates` say, added to a bound that is known without them.
 Status AddRates(const Topology& topology, const ScaledGraph& graph, const AllReduceRates& rates, Optimum* optimum) {
+  if (!rates.exact && rates.inv_x < optimum->inv_x) {
+    optimum->proof +=
+        "; whether one comes close is not known: bandwidths so fine or so far apart mislead a linear program in "
+        "floating point";
+    return OkStatus();
+  }
   if (!rates.exact) {
     optimum->proof += "; a linear program over root shares, solved in floating point, reaches about " +
                       std::to_string(rates.inv_x.ToDouble()) + " ns a byte";

@@ -1,7 +1,9 @@
 // The tightest bound known for a request: how fast it can possibly be on a topology, and why. throughput_bound.h knows
 // the optimum of collectives that a single node set bounds; this adds what several groups of ranks together prove about
-// allreduce, alltoall and alltoallv, and where they leave a gap the optimum of allreduce by a linear program. Exact. No
-// switch is taken to reduce or to copy, and every byte of an allreduce to be reduced at some rank and spread from it.
+// allreduce, alltoall and alltoallv, and where they leave a gap the optimum of allreduce by a linear program. Where a
+// switch lets more out than in (or the reverse) and that matters, another one says what trees can reach that it does
+// not copy for (tree_rates.h). Exact. No switch is taken to reduce or to copy, and every byte of an allreduce to be
+// reduced at some rank and spread from it.
 //
 // Why groups bound an allreduce. Let k groups of nodes hold all ranks, and let X bytes be reduced. What enters a group
 // in order to be spread, and what leaves it in order to be reduced, is X each, less what is rooted inside; over all
@@ -24,8 +26,10 @@
 namespace mycel {
 
 /// Reads collective, root and demand of `request`; alltoallv's inv_x is ns for the whole demand. Unlike OptimumOf it
-/// never answers kBestOfMethod: no schedule is faster than inv_x. Impossible, naming ranks, when some are cut off from
-/// what they must receive; InvalidArgument when root or demand are wrong or a number leaves 64 bits.
+/// never answers kBestOfMethod: no schedule that leaves copies and sums to the ranks is faster than inv_x. Where
+/// switches that copied would be, `cut` is still what bounds those, and the proof says what is what. Impossible, naming
+/// ranks, when some are cut off from what they must receive; InvalidArgument when root or demand are wrong or a number
+/// leaves 64 bits.
 StatusOr<Optimum> BoundOf(const Topology& topology, const PlanRequest& request);
 
 /// What is known about allreduce on a topology.

@@ -122,10 +122,12 @@ Status AddAllReduce(const Topology& topology, int64_t trees_per_root, Schedule* 
   if (trees_per_root > 0) return AddInTurn(topology, trees_per_root, schedule);
   MYCEL_ASSIGN_OR_RETURN(const AllReduceBound known, AllReduceBoundOf(topology));
   if (known.rates) {
-    MYCEL_ASSIGN_OR_RETURN(const AllReduceTrees trees, PackAllReduceTrees(topology, *known.rates));
+    const StatusOr<AllReduceTrees> trees = PackAllReduceTrees(topology, *known.rates);
+    // Rates that doubles found may be too far from the truth to carry any trees.
+    if (!trees.ok() && known.rates->exact) return trees.status();
     // Rates that had to be rounded may have lost what they were better by.
-    if (trees.inv_x < known.in_turn || !known.balanced) {
-      AddJoined(CoverByRoot(trees.up, schedule->rank_count, 1), CoverByRoot(trees.down, schedule->rank_count, 1),
+    if (trees.ok() && (trees->inv_x < known.in_turn || !known.balanced)) {
+      AddJoined(CoverByRoot(trees->up, schedule->rank_count, 1), CoverByRoot(trees->down, schedule->rank_count, 1),
                 schedule);
       return OkStatus();
     }

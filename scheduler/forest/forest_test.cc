@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/rng.h"
@@ -15,8 +16,10 @@
 #include "core/topo/gallery.h"
 #include "core/topo/topology_json.h"
 #include "scheduler/forest/spanning_forest.h"
+#include "scheduler/graph/edge_list_testing.h"
 #include "scheduler/graph/throughput_bound.h"
 #include "scheduler/lower/lower.h"
+#include "scheduler/lp/lp_solver.h"
 
 namespace mycel {
 namespace {
@@ -123,7 +126,7 @@ TEST(Forest, FewTreesCostNoMoreThanTheBoundSays) {
 }
 
 /// Union of random closed walks (switches stay balanced) over a few ranks and switches.
-Topology RandomTopology(Rng* rng) {
+Topology BalancedTopology(Rng* rng) {
   const int ranks = static_cast<int>(2 + rng->Below(5));
   const int switches = static_cast<int>(rng->Below(3));
   TopologyBuilder builder("random");
@@ -155,7 +158,7 @@ TEST(Forest, RandomGraphsReachTheirOptimum) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Rng rng(seed);
   for (int i = 0; i < 300; ++i) {
-    const Topology topology = RandomTopology(&rng);
+    const Topology topology = BalancedTopology(&rng);
     SCOPED_TRACE(WriteTopology(topology));
     EXPECT_EQ(Achieved(topology, Request(Collective::kAllGather)), AllGatherOptimum(topology)->inv_x);
     const int root = static_cast<int>(rng.Below(static_cast<uint64_t>(topology.rank_count())));
@@ -250,6 +253,77 @@ TEST(Forest, SaysWhoIsCutOff) {
   const StatusOr<Schedule> schedule = ForestPlanner().MakeSchedule(topology, Request(Collective::kAllGather));
   EXPECT_EQ(schedule.status().code(), StatusCode::kUnimplemented);
   EXPECT_NE(StatusMessage(schedule.status()).find("c"), std::string::npos);
+}
+
+// Every refusal says what is wrong, where, and what would help.
+TEST(Forest, BadInput) {
+  struct Case {
+    std::string graph;
+    std::vector<int64_t> weights;
+    int64_t trees;
+    StatusCode code;
+    std::vector<std::string> said;
+  };
+  std::string wide = "0>w:2 ";  // too large for the linear program that an unbalanced switch asks for
+  for (int rank = 1; rank <= 5000; ++rank) {
+    wide += "w>" + std::to_string(rank) + ":2 " + std::to_string(rank) + ">0:1 ";
+  }
+  std::vector<int64_t> only_zero(5001, 0);
+  only_zero[0] = 1;
+  const StatusCode impossible = StatusCode::kUnimplemented;
+  const StatusCode bad = StatusCode::kInvalidArgument;
+  const std::string prime =
+      "0-1:288230376151711743 1-2:288230376151711717 2-3:288230376151711711 3-0:288230376151711687";
+  const std::vector<Case> cases{
+      {"0-1:1 2-3:1", {1, 1, 1, 1}, 0, impossible, {"nothing leads from ranks {2, 3} to ranks {0, 1}", "add a link"}},
+      {"0-1:1 1>2:1", {1, 1, 1}, 0, impossible, {"nothing leads from ranks {2} to ranks {0, 1}"}},
+      {"0-1:1 1>2:1", {0, 0, 1}, 2, impossible, {"nothing leads from ranks {2} to ranks {0, 1}"}},
+      {"0-1:1 1-2:1", {0, 0, 0}, 0, bad, {"every rank's share is empty: nothing to plan"}},
+      {"0-1:1 1-2:1", {1, -1, 0}, 0, bad, {"rank 1 has the weight -1; give 0 or more"}},
+      {"0-1:1 1-2:1", {int64_t{1} << 62, 1, 0}, 0, bad, {"2^62", "give smaller ones"}},
+      {"0-1:1/4611686018427387847 1-2:1/4611686018427387817 0-2:1",
+       {1, 1, 1},
+       0,
+       bad,
+       {"have no common unit in 62 bits", "link 1 -> 2 has 1/4611686018427387817 GB/s", "use rounder numbers"}},
+      {"0-1:4611686018427387847 1-2:4611686018427387817", {1, 1, 1}, 0, bad, {"no common unit in 62 bits: link"}},
+      {prime, {1, 1, 1, 1}, 0, bad, {"too fine, or too far apart", "round them in the topology file"}},
+      {prime, {1, 1, 1, 1}, 5, bad, {"too fine, or too far apart", "round them in the topology file"}},
+      {"0-1:1 1-2:3", {1, 1, 1}, int64_t{1} << 61, bad, {"for so many trees in 62 bits"}},
+      {"0-1:1000000000 1-2:1", {1, 1, 1}, int64_t{1} << 50, bad, {"for so many trees in 62 bits"}},
+      {wide,
+       only_zero,
+       0,
+       impossible,
+       {"cut bound of 1/2 ns a byte", "switch w (2 GB/s in, 10000 GB/s out)",
+        LpSolver::Available() ? "10002 variables, more than 10000" : "coinor-libclp-dev",
+        "make what enters the switch equal to what leaves it"}},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.graph.substr(0, 80));
+    const Topology topology = EdgeList(one.graph);
+    const Status refused = PackSpanningForest(topology, one.weights, one.trees, false).status();
+    EXPECT_EQ(refused.code(), one.code) << refused;
+    for (const std::string& said : one.said) EXPECT_THAT(StatusMessage(refused), ::testing::HasSubstr(said));
+  }
+  // In-trees: the switch is named as it is, not as it looks from behind.
+  const Status refused = PackSpanningForest(Reversed(EdgeList(wide)), only_zero, 0, true).status();
+  EXPECT_THAT(StatusMessage(refused), ::testing::HasSubstr("switch w (10000 GB/s in, 2 GB/s out)"));
+}
+
+TEST(Forest, OneRankAndTwo) {
+  const Topology alone = GalleryTopology("ring1").value();
+  const Topology pair = EdgeList("0-1:1 0-1:2 0>1:3 1>0:1 1>0:1 1>0:1");  // parallel links add up
+  for (const Collective collective : {Collective::kAllGather, Collective::kReduceScatter, Collective::kAllReduce,
+                                      Collective::kBroadcast, Collective::kReduce}) {
+    SCOPED_TRACE(NameOf(collective));
+    for (const int32_t trees : {0, 1, 3}) {
+      PlanRequest request = Request(collective, InfoOf(collective).rooted ? 0 : -1);
+      request.trees_per_root = trees;
+      EXPECT_EQ(Achieved(alone, request), Rational(0));
+      EXPECT_EQ(Achieved(pair, request), Rational(1, 6));
+    }
+  }
 }
 
 }  // namespace
