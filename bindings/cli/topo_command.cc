@@ -7,6 +7,7 @@
 #include "bindings/cli/terminal.h"
 #include "bindings/cli/topology_drawing.h"
 #include "core/topo/gallery.h"
+#include "scheduler/bound/bound.h"
 #include "scheduler/graph/throughput_bound.h"
 
 namespace mycel::cli {
@@ -43,7 +44,9 @@ ExitCode RunCheck(const std::string& name) {
   text += "connected: every rank reaches every other\n";
   if (topology->rank_count() == 1) return Print(text + "one rank: collectives cost nothing\n");
   const Progress progress("computing the allgather optimum of " + name);
-  const StatusOr<Optimum> optimum = AllGatherOptimum(*topology);
+  PlanRequest request;
+  request.collective = Collective::kAllGather;
+  const StatusOr<Optimum> optimum = BoundOf(*topology, request);
   if (!optimum.ok()) {
     Print(text);
     return Fail(optimum.status());

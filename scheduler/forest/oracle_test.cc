@@ -124,7 +124,8 @@ struct Oracle {
   std::string in_turn;                  // algbw of reduce-scatter, then allgather
 };
 
-std::vector<Oracle> Oracles() {
+/// Ranks joined to ranks.
+std::vector<Oracle> Direct() {
   const std::vector<std::string> any_rank{"0"};
   return {
       {"O-1", "0>1:1 1>2:1 2>3:1 3>0:1", 4, "3", 1, 1, "3", "4/3", {{1, "3"}}, any_rank, "2/3", "2/3"},
@@ -138,6 +139,13 @@ std::vector<Oracle> Oracles() {
       {"O-8", Grid(4, 4, true), 16, "15/4", 4, 4, "15", "64/15", {{1, "4"}}, any_rank, "32/15", "32/15"},
       {"O-9", Grid(2, 3, false), 6, "5/2", 2, 2, "5", "12/5", {{1, "3"}}, {"0"}, "7/5", "6/5"},
       {"O-10", Grid(3, 3, false), 9, "4", 1, 1, "4", "9/4", {{1, "4"}}, {"8"}, "3/2", "9/8"},
+  };
+}
+
+/// Switches, one-way links, mixed fabrics, and one machine of ranks joined to ranks.
+std::vector<Oracle> Switched() {
+  const std::vector<std::string> any_rank{"0"};
+  return {
       {"O-11", "0-w:1 1-w:1 2-w:1 3-w:1", 4, "3", 1, 1, "3", "4/3", {{1, "3"}}, any_rank, "2/3", "2/3"},
       {"O-12", "0-w:10 1-w:10 2-w:1", 3, "2", 1, 1, "2", "3/2", {{1, "2"}}, {"2"}, "1", "3/4"},
       {"O-13", kStar, 4, "3/2", 1, 1, "3/2", "8/3", {{1, "3/2"}}, {"3"}, "2", "4/3"},
@@ -174,6 +182,12 @@ std::vector<Oracle> Oracles() {
       {"O-22", Leaves(4, 2, 2, 2, 1), 8, "7/2", 2, 1, "7", "16/7", {{1, "7/2"}}, any_rank, "", "8/7"},
       {"O-23", kHetero, 8, "7/32", 32, 1, "7", "256/7", {{1, "7/32"}}, {"4"}, "153/8", "128/7"},
       {"O-24", kHetero2, 6, "2", 1, 1, "2", "3", {{1, "2"}}, {"4", "5"}, "2", "3/2"},
+  };
+}
+
+/// Vendors' machines.
+std::vector<Oracle> Machines() {
+  return {
       {"O-25",
        "mi250",
        16,
@@ -224,6 +238,12 @@ std::vector<Oracle> Oracles() {
        "8000/31",
        "8000/31"},
   };
+}
+
+std::vector<Oracle> Oracles() {
+  std::vector<Oracle> all = Direct();
+  for (const std::vector<Oracle>& more : {Switched(), Machines()}) all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 std::vector<int64_t> Ones(const Topology& topology) {

@@ -10,10 +10,11 @@
 
 namespace mycel {
 
-/// Rounding down can leave a switch with more on one side, and so can a fabric; takes the surplus away unit by unit
-/// where the trees do not need it. False when some switch stays unbalanced or the trees do not fit. Greedy: false does
-/// not mean that no other choice would do (the best one in whole units is as hard as a Hamiltonian path).
-/// `root_trees` by node; they are to reach all ranks.
+/// Rounding down can leave a switch with more on one side, and so can a fabric. Narrows the wider side evenly where the
+/// trees still fit then (ranks that are alike stay alike, and trees short), else takes away edge by edge what the trees
+/// do not need. False when some switch stays unbalanced or the trees do not fit. Greedy: false does not mean that no
+/// other choice would do (the best one in whole units is as hard as a Hamiltonian path). `root_trees` by node; they are
+/// to reach all ranks.
 bool BalanceSwitches(const ScaledGraph& graph, const std::vector<int64_t>& root_trees, CapacityGraph* capacities);
 
 }  // namespace mycel
