@@ -127,7 +127,8 @@ MYCEL_API mycelResult_t mycelCommGetAsyncError(mycelComm_t comm, mycelResult_t* 
 /* ---- Collectives ------------------------------------------------------------------------------------------------
  * Each: what must be true: every rank calls it with the same count, type, op and root; buffers hold what is said and do
  * not overlap except in place. Thread: any, one operation of a communicator at a time. Buffers are free on return (NULL
- * stream) or when the stream is synchronised. Statuses: InvalidArgument, InvalidUsage (mismatch), RemoteError, Timeout, Aborted. */
+ * stream) or when the stream is synchronised. Statuses: InvalidArgument, InvalidUsage (mismatch), RemoteError, Timeout,
+ * Aborted. */
 
 /* recv[count] = op over ranks of send[count], on all ranks. */
 MYCEL_API mycelResult_t mycelAllReduce(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype,
