@@ -113,6 +113,27 @@ TEST(Forest, TreesAreShortOnMachinesOfServers) {
   }
 }
 
+TEST(Forest, ServersNeedNoNames) {
+  const Topology named = GalleryTopology("dgx-a100-x4").value();
+  TopologyBuilder builder("unnamed");
+  for (const NodeId id : Ids<NodeId>(named.node_count())) {
+    const Node& node = named.node(id);
+    node.type == NodeType::kRank ? builder.AddRank(node.id, node.rank) : builder.AddSwitch(node.id);
+  }
+  for (const Link& link : named.links()) builder.AddLink(link.source, link.target, link.bandwidth);
+  const Topology topology = std::move(builder).Build().value();
+  const StatusOr<SpanningForest> forest = PackSpanningForest(topology, std::vector<int64_t>(32, 1), 0, false);
+  ASSERT_TRUE(forest.ok()) << StatusMessage(forest.status());
+  EXPECT_EQ(forest->inv_x.ToString(), "3/25");
+  for (const ForestTree& tree : forest->trees) {
+    std::vector<int> depth(32, 0);
+    for (const ForestEdge& edge : tree.edges) {
+      depth[edge.target.index()] = depth[edge.source.index()] + 1;
+      EXPECT_LE(depth[edge.target.index()], 2);
+    }
+  }
+}
+
 TEST(Forest, FewTreesCostNoMoreThanTheBoundSays) {
   const std::map<std::string, std::string> one_tree = {
       {"ring8", "4/25"},        {"hypercube-3", "3/25"}, {"dgx1-v100", "3/50"},    {"dgx-a100-x2", "7/150"},

@@ -38,23 +38,51 @@ std::vector<int32_t> HopsFromRanks(const Topology& topology) {
   return hops;
 }
 
+/// How far out a switch is: hops from the ranks, whether it belongs to a server, links.
+using SwitchKey = std::tuple<int32_t, bool, size_t>;
+
 /// Switches from the ranks outwards, those with few links first: boxes become cliques before a wide fabric is split.
-std::vector<int32_t> SwitchOrder(const Topology& topology) {
+std::vector<std::pair<SwitchKey, int32_t>> SwitchesOutwards(const Topology& topology) {
   const std::vector<int32_t> hops = HopsFromRanks(topology);
-  std::vector<int32_t> switches;
+  std::vector<std::pair<SwitchKey, int32_t>> switches;
   for (NodeId node : Ids<NodeId>(topology.node_count())) {
-    if (topology.node(node).type == NodeType::kSwitch) switches.push_back(node.value());
+    if (topology.node(node).type != NodeType::kSwitch) continue;
+    switches.push_back(
+        {{hops[node.index()], topology.node(node).server.empty(), topology.OutLinks(node).size()}, node.value()});
   }
-  const auto key = [&](int32_t node) {
-    return std::make_tuple(hops[static_cast<size_t>(node)], topology.node(NodeId(node)).server.empty(),
-                           topology.OutLinks(NodeId(node)).size());
-  };
-  std::stable_sort(switches.begin(), switches.end(), [&](int32_t a, int32_t b) { return key(a) < key(b); });
+  std::sort(switches.begin(), switches.end());
   return switches;
 }
 
+/// Ranks that hold together without the outermost switches: what a server is where the topology names none.
+std::vector<int32_t> GroupsByLinks(const Topology& topology,
+                                   const std::vector<std::pair<SwitchKey, int32_t>>& switches) {
+  std::vector<int32_t> group_of(static_cast<size_t>(topology.node_count()), -1);
+  std::vector<bool> passable(group_of.size(), true);
+  for (const auto& [key, node] : switches) passable[static_cast<size_t>(node)] = key != switches.back().first;
+  int32_t count = 0;
+  for (Rank rank : Ids<Rank>(topology.rank_count())) {
+    std::vector<NodeId> stack = {topology.NodeOf(rank)};
+    if (group_of[stack.back().index()] >= 0) continue;
+    group_of[stack.back().index()] = count;
+    while (!stack.empty()) {
+      const NodeId node = stack.back();
+      stack.pop_back();
+      for (const LinkId id : topology.OutLinks(node)) {
+        const NodeId next = topology.link(id).target;
+        if (!passable[next.index()] || group_of[next.index()] >= 0) continue;
+        group_of[next.index()] = count;
+        stack.push_back(next);
+      }
+    }
+    ++count;
+  }
+  for (const auto& [key, node] : switches) group_of[static_cast<size_t>(node)] = -1;
+  return group_of;
+}
+
 /// Ranks of one server are a group; switches and ranks without a server are in none.
-std::vector<int32_t> GroupsByServer(const Topology& topology) {
+std::vector<int32_t> GroupsOf(const Topology& topology, const std::vector<std::pair<SwitchKey, int32_t>>& switches) {
   std::vector<int32_t> group_of(static_cast<size_t>(topology.node_count()), -1);
   std::map<std::string, int32_t> known;
   for (Rank rank : Ids<Rank>(topology.rank_count())) {
@@ -62,7 +90,7 @@ std::vector<int32_t> GroupsByServer(const Topology& topology) {
     const std::string& server = topology.node(node).server;
     if (!server.empty()) group_of[node.index()] = known.try_emplace(server, known.size()).first->second;
   }
-  return group_of;
+  return known.empty() && !switches.empty() ? GroupsByLinks(topology, switches) : group_of;
 }
 
 /// A batch's logical edges as physical paths: cut where some edge changes its path, so that each piece has one.
@@ -113,10 +141,13 @@ StatusOr<std::vector<ForestTree>> PackCapacities(const Topology& topology, const
                                                  const std::vector<int64_t>& root_trees, bool reversed) {
   std::vector<int32_t> ranks;
   for (const Rank rank : Ids<Rank>(topology.rank_count())) ranks.push_back(topology.NodeOf(rank).value());
-  const std::vector<int32_t> groups = GroupsByServer(topology);
+  const std::vector<std::pair<SwitchKey, int32_t>> outwards = SwitchesOutwards(topology);
+  const std::vector<int32_t> groups = GroupsOf(topology, outwards);
+  std::vector<int32_t> switches;
+  for (const auto& [key, node] : outwards) switches.push_back(node);
   CapacityGraph graph = capacities;
   RouteTable routes;
-  MYCEL_RETURN_IF_ERROR(SplitOffSwitches(SwitchOrder(topology), root_trees, ranks, groups, &graph, &routes));
+  MYCEL_RETURN_IF_ERROR(SplitOffSwitches(switches, root_trees, ranks, groups, &graph, &routes));
   MYCEL_ASSIGN_OR_RETURN(const std::vector<ArborescenceBatch> batches,
                          PackArborescences(graph, ranks, root_trees, groups));
   const std::vector<Rank> rank_of = RankOfNode(topology);
