@@ -102,6 +102,17 @@ StatusOr<ChannelEnd*> ChannelTable::Open(Rank peer, int32_t index, bool sends) {
   return end.get();
 }
 
+std::vector<ChannelTraffic> ChannelTable::Traffic() const {
+  std::vector<ChannelTraffic> traffic;
+  for (size_t slot = 0; slot < ends_.size(); ++slot) {
+    const ChannelEnd* end = ends_[slot].get();
+    if (end == nullptr) continue;
+    const auto index = static_cast<int32_t>(slot % static_cast<size_t>(channels_per_pair_));
+    traffic.push_back({Rank(end->peer), index, slot < ends_.size() / 2, end->step, end->bytes});
+  }
+  return traffic;
+}
+
 StatusOr<std::unique_ptr<BoundProgram>> Bind(const Program& program, DataType type, int64_t count,
                                              ChannelTable& channels) {
   MYCEL_CHECK(program.block_units.empty());

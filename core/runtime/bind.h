@@ -13,6 +13,16 @@
 
 namespace mycel {
 
+/// What one end of a channel has carried since the communicator was made: every message counts where its slot is
+/// published (source) or given back (target), point-to-point messages and operations that failed half-way included.
+struct ChannelTraffic {
+  Rank peer;
+  int32_t index = 0;
+  bool sends = false;     // true: this rank is the source
+  uint64_t messages = 0;  // slices
+  uint64_t bytes = 0;     // of payload; whatever the protocol
+};
+
 /// The channel ends a rank has opened, one per (peer, index, direction), kept for the communicator's life: their step
 /// counters never restart. Owner: the thread inside the communicator.
 class ChannelTable {
@@ -22,6 +32,8 @@ class ChannelTable {
   StatusOr<ChannelEnd*> Send(Rank target, int32_t index) { return Open(target, index, true); }
   StatusOr<ChannelEnd*> Recv(Rank source, int32_t index) { return Open(source, index, false); }
   int32_t channels_per_pair() const { return channels_per_pair_; }
+  /// Of every open channel: sending ends first, then by peer and index.
+  std::vector<ChannelTraffic> Traffic() const;
 
  private:
   StatusOr<ChannelEnd*> Open(Rank peer, int32_t index, bool sends);

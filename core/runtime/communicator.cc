@@ -133,8 +133,6 @@ void Communicator::Begin(const BoundProgram& program, uint32_t signature, size_t
   }
   launch.fault_channel = -1;
   launch.direct_failed = false;
-  launch.messages = 0;
-  launch.message_bytes = 0;
   ClaimRings(program);
   operation.running = true;
   ++stats_.operations;
@@ -165,8 +163,6 @@ Status Communicator::Start(const CollectiveCall& call) {
 
 Status Communicator::Finish() {
   current_.running = false;
-  stats_.messages += current_.launch.messages;
-  stats_.message_bytes += current_.launch.message_bytes;
   if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kIdle), std::memory_order_relaxed);
   return OkStatus();
 }
@@ -225,6 +221,14 @@ StatusOr<std::string> Communicator::Explain(const CollectiveCall& call) {
          (parts_.transport == nullptr ? "none" : std::string(parts_.transport->name()));
 }
 
-CommunicatorStats Communicator::stats() const { return stats_; }
+CommunicatorStats Communicator::stats() const {
+  CommunicatorStats stats = stats_;
+  for (const ChannelTraffic& channel : Traffic()) {
+    if (!channel.sends) continue;
+    stats.messages += channel.messages;
+    stats.message_bytes += channel.bytes;
+  }
+  return stats;
+}
 
 }  // namespace mycel

@@ -40,7 +40,7 @@ struct CommunicatorStats {
   uint64_t operations = 0;
   uint64_t plans_made = 0;
   uint64_t payload_bytes = 0;
-  uint64_t messages = 0;
+  uint64_t messages = 0;  // sent: sums of ChannelTraffic
   uint64_t message_bytes = 0;
   uint64_t sleeps = 0;
 };
@@ -94,6 +94,8 @@ class Communicator {
   /// Any thread. OK, or the first error, which stays.
   Status error() const;
   CommunicatorStats stats() const;
+  /// What each open channel has carried. Between Enter and Leave, or by the thread that makes the calls.
+  std::vector<ChannelTraffic> Traffic() const { return channels_.Traffic(); }
 
  private:
   struct Bound;  // a bound program with its key

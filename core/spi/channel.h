@@ -42,14 +42,15 @@ struct alignas(128) ReleaseWord {
 static_assert(sizeof(ReleaseWord) == 128);
 
 /// What one side needs to use a channel. Plain pointers into mapped memory plus that side's private counters; owned by
-/// the thread that runs the communicator's collectives.
-struct ChannelEnd {
+/// the thread that runs the communicator's collectives. What every message changes fills one cache line.
+struct alignas(64) ChannelEnd {
   SlotHeader* headers = nullptr;
   std::byte* payload = nullptr;
   ReleaseWord* release = nullptr;
   Bell* peer_bell = nullptr;        // rung after publish (source side) or release (target side); may be null
   uint64_t payload_bytes = 0;       // capacity: slot_count * slice_bytes must fit
   uint64_t step = 0;                // next step this side publishes (source) or consumes (target)
+  uint64_t bytes = 0;               // payload of the steps before it
   uint64_t released_seen = 0;       // source side: last value read from release->released
   uint64_t geometry = 0;            // source side: slot_count and slice_bytes of the last operation
   bool drain = false;               // source side: the geometry changed; wait until the ring is empty
@@ -57,6 +58,7 @@ struct ChannelEnd {
   bool same_address_space = false;  // kDirect may dereference the peer's pointers
   bool direct_read = false;         // kDirect may use Transport::DirectRead
 };
+static_assert(offsetof(ChannelEnd, geometry) == 64);
 
 /// Bytes of shared memory of one channel with `payload_bytes` of payload; a multiple of 4096.
 constexpr size_t ChannelBytes(size_t payload_bytes) {

@@ -99,8 +99,6 @@ struct Launch {
   int32_t fault_channel = -1;
   uint32_t fault_signature = 0;  // of the message that does not belong to this operation
   bool direct_failed = false;
-  uint64_t messages = 0;
-  uint64_t message_bytes = 0;
 };
 
 }  // namespace mycel

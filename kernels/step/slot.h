@@ -33,19 +33,22 @@ inline bool IsReady(const ChannelEnd& end) {
   return D::LoadAcquire(HeaderOf(end).flag) == end.step + 1;
 }
 
-/// Source side: makes the slot of `end.step` visible and moves on. Payload and header fields are written before.
+/// Source side: makes the slot of `end.step` visible and moves on. Payload (`bytes` of it) and header fields are
+/// written before.
 template <typename D>
-inline void Publish(ChannelEnd& end) {
+inline void Publish(ChannelEnd& end, int64_t bytes) {
   // release: publishes the slot's bytes; pairs with the acquire in IsReady.
   D::StoreRelease(HeaderOf(end).flag, end.step + 1);
   ++end.step;
+  end.bytes += static_cast<uint64_t>(bytes);
   D::Notify(end.peer_bell);
 }
 
-/// Target side: gives the slot of `end.step` back and moves on. The payload is not read afterwards.
+/// Target side: gives the slot of `end.step` back and moves on. The payload (`bytes` of it) is not read afterwards.
 template <typename D>
-inline void Release(ChannelEnd& end) {
+inline void Release(ChannelEnd& end, int64_t bytes) {
   ++end.step;
+  end.bytes += static_cast<uint64_t>(bytes);
   // release: orders our reads of the slot before the source's next writes; pairs with the acquire in HasCredit.
   D::StoreRelease(end.release->released, end.step);
   D::Notify(end.peer_bell);

@@ -150,13 +150,12 @@ inline SliceEvent RunSlice(Launch& launch, const SliceView& view) {
       const void* source = memory_output != nullptr ? memory_output : inputs[0];
       header.address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(source));
     }
-    Publish<D>(end);
-    ++launch.messages;
-    launch.message_bytes += static_cast<uint64_t>(view.bytes);
+    Publish<D>(end, view.bytes);
   }
   for (int i = 0; i < in.inputs; ++i) {
     const BoundOperand& operand = view.operands[i];
-    if (operand.base == OperandBase::kChannel) Release<D>(*program.channels[static_cast<size_t>(operand.channel)]);
+    if (operand.base != OperandBase::kChannel) continue;
+    Release<D>(*program.channels[static_cast<size_t>(operand.channel)], view.bytes);
   }
   return SliceEvent::kRan;
 }
