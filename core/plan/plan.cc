@@ -25,18 +25,36 @@ StatusOr<Protocol> ParseProtocol(std::string_view name) {
   return InvalidArgument("unknown protocol '" + std::string(name) + "'; use one of: inline slot direct");
 }
 
-ChannelId PlanBuilder::ChannelFor(Rank source, Rank target, int32_t index) {
-  if (by_source_.size() < static_cast<size_t>(plan_->rank_count)) {
-    by_source_.resize(static_cast<size_t>(plan_->rank_count));
+/// Where the channel stands in the table, or the free place where it belongs: linear probing.
+size_t PlanBuilder::PlaceOf(Rank source, Rank target, int32_t index) const {
+  const auto ends = static_cast<uint64_t>(source.value()) << 32 | static_cast<uint32_t>(target.value());
+  uint64_t hash = (ends ^ static_cast<uint64_t>(index) << 24) * 0x9e3779b97f4a7c15U;
+  hash ^= hash >> 32;
+  const size_t mask = table_.size() - 1;
+  for (size_t place = hash & mask;; place = (place + 1) & mask) {
+    if (table_[place] < 0) return place;
+    const Channel& known = plan_->channels[static_cast<size_t>(table_[place])];
+    if (known.source == source && known.target == target && known.index == index) return place;
   }
-  const int64_t key = (static_cast<int64_t>(target.value()) << 32) | index;
-  auto& known = by_source_[source.index()];
-  auto at = std::lower_bound(known.begin(), known.end(), key, [](const auto& a, int64_t k) { return a.first < k; });
-  if (at != known.end() && at->first == key) return at->second;
-  const ChannelId id(static_cast<int64_t>(plan_->channels.size()));
-  plan_->channels.push_back({source, target, index});
-  known.insert(at, {key, id});
-  return id;
+}
+
+void PlanBuilder::Grow() {
+  constexpr size_t kLeast = 64;
+  table_.assign(std::max(kLeast, 2 * table_.size()), -1);
+  for (size_t c = 0; c < plan_->channels.size(); ++c) {
+    const Channel& channel = plan_->channels[c];
+    table_[PlaceOf(channel.source, channel.target, channel.index)] = static_cast<int32_t>(c);
+  }
+}
+
+ChannelId PlanBuilder::ChannelFor(Rank source, Rank target, int32_t index) {
+  while (2 * (plan_->channels.size() + 1) > table_.size()) Grow();
+  int32_t& place = table_[PlaceOf(source, target, index)];
+  if (place < 0) {
+    place = static_cast<int32_t>(plan_->channels.size());
+    plan_->channels.push_back({source, target, index});
+  }
+  return ChannelId(place);
 }
 
 Op& PlanBuilder::Add(Rank rank, LaneId lane, const Chunk& chunk, const std::vector<Operand>& inputs,

@@ -126,6 +126,8 @@ StatusOr<Protocol> ParseProtocol(std::string_view name);
 class PlanBuilder {
  public:
   explicit PlanBuilder(Plan* plan) : plan_(plan) {}
+  /// Room for so many operands.
+  void Reserve(size_t operands) { plan_->operands.reserve(operands); }
   /// The channel (source, target, index), created at first use.
   ChannelId ChannelFor(Rank source, Rank target, int32_t index);
   Op& Add(Rank rank, LaneId lane, const Chunk& chunk, const std::vector<Operand>& inputs,
@@ -133,8 +135,11 @@ class PlanBuilder {
   int32_t AddScratch(Rank rank, const Chunk& chunk);
 
  private:
+  void Grow();
+  size_t PlaceOf(Rank source, Rank target, int32_t index) const;
+
   Plan* plan_;
-  std::vector<std::vector<std::pair<int64_t, ChannelId>>> by_source_;  // (target, index) key -> channel
+  std::vector<int32_t> table_;  // hash table of channels, -1: free; a power of two, at most half full
 };
 
 /// Readable text, one op a line, stable order, no floats.

@@ -35,6 +35,7 @@ class StructureChecker {
   Status CheckUnits() const;
   Status CheckRoutes() const;
   Status CheckChannels() const;
+  Status CheckDistinctRings() const;
   Status CheckRank(const RankPlan& rank);
   /// What is wrong with the chunk; empty when nothing is.
   std::string ProblemOf(const Chunk& chunk) const;
@@ -123,27 +124,45 @@ Status StructureChecker::CheckRoutes() const {
 }
 
 Status StructureChecker::CheckChannels() const {
-  using Ends = std::tuple<int32_t, int32_t, int32_t, int32_t>;  // source, target, index, channel
-  std::vector<Ends> seen;
-  seen.reserve(plan_.channels.size());
   if (plan_.channels.size() > kInt32Max) return InvalidArgument("plan: too many channels");
+  const auto name = [](size_t i) { return "channel " + std::to_string(i); };
   for (size_t i = 0; i < plan_.channels.size(); ++i) {
     const Channel& channel = plan_.channels[i];
-    const std::string name = "channel " + std::to_string(i);
     for (Rank end : {channel.source, channel.target}) {
       if (!end.valid() || end.value() >= plan_.rank_count) {
-        return InvalidArgument(name + ": there is no rank " + std::to_string(end.value()) + " among " +
+        return InvalidArgument(name(i) + ": there is no rank " + std::to_string(end.value()) + " among " +
                                std::to_string(plan_.rank_count));
       }
     }
     if (channel.source == channel.target) {
-      return InvalidArgument(name + ": rank " + std::to_string(channel.source.value()) +
+      return InvalidArgument(name(i) + ": rank " + std::to_string(channel.source.value()) +
                              " sends to itself; copy in memory instead");
     }
-    if (channel.index < 0) return InvalidArgument(name + ": index " + std::to_string(channel.index) + " is negative");
-    seen.emplace_back(channel.source.value(), channel.target.value(), channel.index, static_cast<int32_t>(i));
+    if (channel.index < 0) {
+      return InvalidArgument(name(i) + ": index " + std::to_string(channel.index) + " is negative");
+    }
   }
-  std::sort(seen.begin(), seen.end());
+  return CheckDistinctRings();
+}
+
+Status StructureChecker::CheckDistinctRings() const {
+  using Ends = std::tuple<int32_t, int32_t, int32_t, int32_t>;  // source, target, index, channel
+  // By source first, in linear time: what is left to sort are the few channels of one rank.
+  std::vector<size_t> next(static_cast<size_t>(plan_.rank_count) + 1, 0);
+  for (const Channel& channel : plan_.channels) ++next[channel.source.index() + 1];
+  for (size_t rank = 1; rank < next.size(); ++rank) next[rank] += next[rank - 1];
+  std::vector<Ends> seen(plan_.channels.size());
+  for (size_t i = 0; i < plan_.channels.size(); ++i) {
+    const Channel& channel = plan_.channels[i];
+    seen[next[channel.source.index()]++] = {channel.source.value(), channel.target.value(), channel.index,
+                                            static_cast<int32_t>(i)};
+  }
+  size_t first = 0;
+  for (Rank rank : Ids<Rank>(plan_.rank_count)) {  // `next` now says where each rank's channels end
+    const size_t last = next[rank.index()];
+    std::sort(seen.begin() + static_cast<int64_t>(first), seen.begin() + static_cast<int64_t>(last));
+    first = last;
+  }
   for (size_t i = 1; i < seen.size(); ++i) {
     const auto& [source, target, index, id] = seen[i];
     if (std::tie(source, target, index) !=
@@ -278,11 +297,18 @@ Status StructureChecker::CheckRepeats(const Op& op) const {
     const Operand* first = is_output ? plan_.OutputsOf(op) : plan_.InputsOf(op);
     const int32_t count = is_output ? op.outputs : op.inputs;
     if (count == 1) continue;
-    std::vector<std::pair<int32_t, int32_t>> places;
-    places.reserve(static_cast<size_t>(count));
-    for (int32_t i = 0; i < count; ++i) places.emplace_back(static_cast<int32_t>(first[i].kind), first[i].index);
-    std::sort(places.begin(), places.end());
-    if (std::adjacent_find(places.begin(), places.end()) != places.end()) {
+    const auto same = [](const Operand& a, const Operand& b) { return a.kind == b.kind && a.index == b.index; };
+    bool repeated = false;
+    if (count == 2) {
+      repeated = same(first[0], first[1]);
+    } else {
+      std::vector<Operand> places(first, first + count);
+      std::sort(places.begin(), places.end(), [](const Operand& a, const Operand& b) {
+        return a.kind != b.kind ? a.kind < b.kind : a.index < b.index;
+      });
+      repeated = std::adjacent_find(places.begin(), places.end(), same) != places.end();
+    }
+    if (repeated) {
       return Wrong(std::string(is_output ? "writes" : "reads") + " the same channel or place twice");
     }
   }

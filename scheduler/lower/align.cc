@@ -26,7 +26,7 @@ std::vector<std::vector<int64_t>> BordersOf(const Draft& draft, const std::vecto
 }  // namespace
 
 Status AlignChunks(const LowerOptions&, Draft* draft) {
-  const std::vector<int32_t> group_of_tree = InPlaceGroups(*draft);
+  const std::vector<int32_t>& group_of_tree = GroupsOf(draft);
   const std::vector<std::vector<int64_t>> borders = BordersOf(*draft, group_of_tree);
   if (std::all_of(borders.begin(), borders.end(), [](const auto& list) { return list.size() <= 2; })) return OkStatus();
   std::vector<Tree> cut;
@@ -42,6 +42,7 @@ Status AlignChunks(const LowerOptions&, Draft* draft) {
   }
   draft->schedule.trees = std::move(cut);
   draft->lane_of_tree.assign(draft->schedule.trees.size(), 0);
+  draft->group_of_tree.clear();
   return OkStatus();
 }
 

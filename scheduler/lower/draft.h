@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/base/status.h"
@@ -36,6 +37,16 @@ struct DraftOp {
   bool finish = false;
 };
 
+/// What the messages of all ops say together; no pass after "ops" changes who sends what in which phase.
+struct MessageFacts {
+  /// Per op: true when one of its channels carries another op of the same phase, so that only the tree number may
+  /// decide their order.
+  std::vector<bool> contested;
+  /// Slots that rule out deadlock without and with skew; see slots.cc.
+  int32_t slots_plain = 1;
+  int32_t slots_skewed = 1;
+};
+
 /// Invariants once a pass has run: trees that touch the same bytes in place share a lane; `offset_of_tree` shifts all
 /// phases of a tree alike, so that every message goes from one phase to the next.
 struct Draft {
@@ -43,8 +54,10 @@ struct Draft {
   Contract contract;
   std::vector<int32_t> lane_of_tree;
   std::vector<int32_t> offset_of_tree;
+  std::vector<int32_t> group_of_tree;  // InPlaceGroups of the trees as they are, or empty; ask GroupsOf
   std::vector<DraftOp> ops;
   std::vector<Port> ports;
+  std::optional<MessageFacts> messages;  // of the ops as they are; ask FactsOf
   int32_t lane_count = 1;
   bool pipelined = false;
   int32_t slot_count = 0;
@@ -63,9 +76,10 @@ inline bool Wants(const Draft& draft, Rank rank, int32_t block) { return draft.c
 /// Group number of each tree. Trees of one group touch the same bytes of some rank when it runs in place, at least one
 /// of them writing; they need a common lane and a common order. Groups are numbered by their first tree.
 std::vector<int32_t> InPlaceGroups(const Draft& draft);
+/// The same, kept until a pass changes the trees.
+const std::vector<int32_t>& GroupsOf(Draft* draft);
 
-/// Per op: true when one of its channels carries another op of the same phase, so that only the tree number may decide
-/// their order.
-std::vector<bool> ContestedOps(const Draft& draft);
+/// Kept until a pass makes other ops.
+MessageFacts& FactsOf(Draft* draft);
 
 }  // namespace mycel::lower

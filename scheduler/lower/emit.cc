@@ -52,7 +52,13 @@ Plan EmitPlan(const Draft& draft, const Topology& topology, Protocol protocol) {
                      i});
   }
   RadixSort(&order);
+  for (size_t first = 0, last = 0; first < order.size(); first = last) {
+    const DraftOp& op = draft.ops[order[first].op];
+    while (last < order.size() && order[last].key >> 40 == order[first].key >> 40) ++last;
+    plan.ranks[op.rank.index()].lanes[static_cast<size_t>(op.lane)].ops.reserve(last - first);
+  }
   PlanBuilder builder(&plan);
+  builder.Reserve(draft.ports.size());
   std::vector<Operand> inputs, outputs;
   for (const Place& place : order) {
     const DraftOp& op = draft.ops[place.op];

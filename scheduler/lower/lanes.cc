@@ -70,7 +70,7 @@ class LaneLoads {
 /// Gives groups to lanes; false when the result is uneven.
 bool SpreadGroups(const LowerOptions& options, Draft* draft) {
   const std::vector<Tree>& trees = draft->schedule.trees;
-  const std::vector<int32_t> group_of_tree = InPlaceGroups(*draft);
+  const std::vector<int32_t>& group_of_tree = GroupsOf(draft);
   std::vector<std::vector<size_t>> groups;
   for (size_t i = 0; i < trees.size(); ++i) {
     const auto group = static_cast<size_t>(group_of_tree[i]);
@@ -94,15 +94,41 @@ int64_t EdgeCount(const Schedule& schedule) {
   return edges;
 }
 
+/// The trees that are to be cut, with what was known about them.
+struct Whole {
+  std::vector<Tree> trees;
+  std::vector<int32_t> lane_of_tree;
+  std::vector<int32_t> group_of_tree;
+  int64_t units_per_block;
+};
+
+/// GroupsOf the parts of regular blocks' trees, without looking at their memory again: where the chunks of a group are
+/// equal, as pass "align" leaves them, parts overlap exactly when they have the same number. Empty where they are not.
+std::vector<int32_t> GroupsOfParts(const Whole& whole, int32_t parts) {
+  std::vector<int32_t> group_of_part;
+  std::vector<const Chunk*> chunk_of_group;
+  for (size_t i = 0; i < whole.trees.size(); ++i) {
+    const auto group = static_cast<size_t>(whole.group_of_tree[i]);
+    const Chunk& chunk = whole.trees[i].chunk;
+    if (chunk_of_group.size() <= group) chunk_of_group.resize(group + 1, &chunk);
+    const Chunk& first = *chunk_of_group[group];
+    if (first.begin != chunk.begin || first.end != chunk.end) return {};
+    for (int32_t part = 0; part < parts; ++part) group_of_part.push_back(whole.group_of_tree[i] * parts + part);
+  }
+  return group_of_part;
+}
+
 /// Cuts every tree into `parts` parts. Regular blocks get finer units; the units of v-collectives are elements, whose
-/// chunks are cut as evenly as they go. The parts of a tree follow each other.
-Schedule CutTrees(const Schedule& whole, int64_t parts) {
-  Schedule schedule = whole;
+/// chunks are cut as evenly as they go. The parts of a tree follow each other, part i in lane i.
+void CutTrees(const Whole& whole, int32_t parts, Draft* draft) {
+  Schedule& schedule = draft->schedule;
   const bool regular = schedule.block_units.empty();
   schedule.trees.clear();
   schedule.trees.reserve(whole.trees.size() * static_cast<size_t>(parts));
+  schedule.units_per_block = regular ? whole.units_per_block * parts : whole.units_per_block;
+  draft->lane_of_tree.clear();
   for (const Tree& tree : whole.trees) {
-    for (int64_t i = 0; i < parts; ++i) {
+    for (int32_t i = 0; i < parts; ++i) {
       Chunk part = tree.chunk;
       if (regular) {
         part.begin = tree.chunk.begin * parts + tree.chunk.units() * i;
@@ -114,24 +140,10 @@ Schedule CutTrees(const Schedule& whole, int64_t parts) {
       if (part.units() == 0) continue;
       schedule.trees.push_back(tree);
       schedule.trees.back().chunk = part;
+      draft->lane_of_tree.push_back(i);
     }
   }
-  if (regular) schedule.units_per_block *= parts;
-  return schedule;
-}
-
-/// One part of each tree in each lane.
-void PartToLane(int32_t lanes, Draft* draft) {
-  const Schedule whole = std::move(draft->schedule);
-  draft->schedule = CutTrees(whole, lanes);
-  draft->lane_of_tree.clear();
-  for (const Tree& tree : whole.trees) {
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      const bool empty = !whole.block_units.empty() &&
-                         ElementOf(tree.chunk.units(), lane, lanes) == ElementOf(tree.chunk.units(), lane + 1, lanes);
-      if (!empty) draft->lane_of_tree.push_back(static_cast<int32_t>(lane));
-    }
-  }
+  draft->group_of_tree = regular ? GroupsOfParts(whole, parts) : std::vector<int32_t>();
 }
 
 }  // namespace
@@ -142,21 +154,20 @@ Status AssignLanes(const LowerOptions& options, Draft* draft) {
   draft->lane_of_tree.assign(draft->schedule.trees.size(), 0);
   if (options.lanes == 1 || SpreadGroups(options, draft)) return OkStatus();
   const int64_t edges = std::max<int64_t>(1, EdgeCount(draft->schedule));
-  Draft cut;
-  for (int32_t parts = 2; parts < options.lanes && parts * edges <= kPartEdgesMax; parts *= 2) {
-    cut = *draft;
-    cut.schedule = CutTrees(draft->schedule, parts);
-    cut.lane_of_tree.assign(cut.schedule.trees.size(), 0);
-    if (SpreadGroups(options, &cut)) {
-      *draft = std::move(cut);
-      return OkStatus();
-    }
+  Whole whole{std::move(draft->schedule.trees), draft->lane_of_tree, draft->group_of_tree,
+              draft->schedule.units_per_block};
+  int32_t parts = 2;
+  for (; parts < options.lanes && parts * edges <= kPartEdgesMax; parts *= 2) {
+    CutTrees(whole, parts, draft);
+    if (SpreadGroups(options, draft)) return OkStatus();
   }
   if (options.lanes * edges <= kPartEdgesMax) {
-    PartToLane(options.lanes, draft);
-  } else if (!cut.schedule.trees.empty()) {
-    *draft = std::move(cut);  // as even as the limit allows
-  }
+    CutTrees(whole, options.lanes, draft);
+  } else if (parts == 2) {  // not even halves are within the limit
+    draft->schedule.trees = std::move(whole.trees);
+    draft->lane_of_tree = std::move(whole.lane_of_tree);
+    draft->group_of_tree = std::move(whole.group_of_tree);
+  }  // else the last cut stays: as even as the limit allows
   return OkStatus();
 }
 

@@ -50,6 +50,7 @@ Status MergeTrees(const LowerOptions&, Draft* draft) {
   }
   trees.resize(kept);
   draft->lane_of_tree.assign(kept, 0);
+  draft->group_of_tree.clear();
   return OkStatus();
 }
 

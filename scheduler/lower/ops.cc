@@ -139,6 +139,7 @@ class Expander {
 Status ExpandOps(const LowerOptions&, Draft* draft) {
   draft->ops.clear();
   draft->ports.clear();
+  draft->messages.reset();
   Expander expander(draft);
   for (size_t i = 0; i < draft->schedule.trees.size(); ++i) MYCEL_RETURN_IF_ERROR(expander.Expand(i));
   return OkStatus();

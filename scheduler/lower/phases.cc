@@ -149,7 +149,7 @@ void DelayWriters(const std::vector<Access>& accesses, size_t tree_count, std::v
 }
 
 Status OrderInPlace(Draft* draft, Depths* depths) {
-  const std::vector<int32_t> group_of_tree = InPlaceGroups(*draft);
+  const std::vector<int32_t>& group_of_tree = GroupsOf(draft);
   std::vector<std::vector<int32_t>> groups;
   for (size_t i = 0; i < group_of_tree.size(); ++i) {
     const auto group = static_cast<size_t>(group_of_tree[i]);

@@ -11,7 +11,7 @@ namespace mycel::lower {
 
 Status RotatePeers(const LowerOptions&, Draft* draft) {
   const int32_t n = draft->schedule.rank_count;
-  const std::vector<bool> contested = ContestedOps(*draft);
+  const std::vector<bool>& contested = FactsOf(draft).contested;
   for (size_t i = 0; i < draft->ops.size(); ++i) {
     DraftOp& op = draft->ops[i];
     op.turn = n;  // contested, or a copy within the rank: after the messages that others wait for

@@ -42,7 +42,7 @@ void AppendJoined(const Draft& draft, const std::vector<size_t>& members, std::v
 }  // namespace
 
 Status ShareReads(const LowerOptions&, Draft* draft) {
-  const std::vector<bool> contested = ContestedOps(*draft);
+  std::vector<bool>& contested = FactsOf(draft).contested;
   std::vector<size_t> readers;  // ops that only read the send buffer
   for (size_t i = 0; i < draft->ops.size(); ++i) {
     const DraftOp& op = draft->ops[i];
@@ -66,10 +66,12 @@ Status ShareReads(const LowerOptions&, Draft* draft) {
   std::vector<Port> ports;
   for (size_t i = 0; i < draft->ops.size(); ++i) {
     if (joined[i]) continue;
+    contested[ops.size()] = contested[i];
     std::vector<size_t> members = {i};
     members.insert(members.end(), followers[i].begin(), followers[i].end());
     AppendJoined(*draft, members, &ops, &ports);
   }
+  contested.resize(ops.size());
   draft->ops = std::move(ops);
   draft->ports = std::move(ports);
   return OkStatus();

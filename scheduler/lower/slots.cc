@@ -12,64 +12,21 @@
 
 #include "core/base/check.h"
 #include "scheduler/lower/passes.h"
-#include "scheduler/lower/radix_sort.h"
 
 namespace mycel::lower {
-namespace {
-
-struct SlotNeed {
-  int32_t plain = 1;
-  int32_t skewed = 1;
-};
-
-SlotNeed NeedOf(const Draft& draft) {
-  struct Message {
-    uint64_t key;  // source, target, lane; then the phase
-    uint64_t channel() const { return key >> 24; }
-    int32_t phase() const { return static_cast<int32_t>(key & 0xffffff); }
-  };
-  std::vector<Message> messages;
-  messages.reserve(draft.ports.size());
-  for (const DraftOp& op : draft.ops) {
-    for (int32_t p = 0; p < op.outputs; ++p) {
-      const Port& port = draft.OutputsOf(op)[p];
-      if (port.kind != Operand::Kind::kChannel) continue;
-      MYCEL_CHECK_LT(op.phase, 1 << 24);
-      messages.push_back({static_cast<uint64_t>(op.rank.value()) << 48 |
-                          static_cast<uint64_t>(port.peer.value()) << 32 | static_cast<uint64_t>(op.lane) << 24 |
-                          static_cast<uint64_t>(op.phase)});
-    }
-  }
-  RadixSort(&messages);
-  SlotNeed need;
-  for (size_t first = 0; first < messages.size();) {
-    size_t last = first, near = first;  // near: first message that is at most one phase older than `last`
-    int32_t x = 1;
-    for (; last < messages.size() && messages[last].channel() == messages[first].channel(); ++last) {
-      while (messages[near].phase() + 1 < messages[last].phase()) ++near;
-      x = std::max(x, static_cast<int32_t>(last - near + 1));
-    }
-    need.plain = std::max(need.plain, x);
-    need.skewed = std::max(need.skewed, static_cast<int32_t>(last - first) + x);
-    first = last;
-  }
-  return need;
-}
-
-}  // namespace
 
 Status ChoosePipeline(const LowerOptions& options, Draft* draft) {
   if (options.pipelined == Pipelining::kOff) return OkStatus();
   const bool one_phase =
       std::all_of(draft->ops.begin(), draft->ops.end(), [](const DraftOp& op) { return op.phase == 0; });
   const int32_t slots_max = options.slot_count > 0 ? options.slot_count : kSlotCountMax;
-  draft->pipelined = !one_phase && NeedOf(*draft).skewed <= slots_max;
+  draft->pipelined = !one_phase && FactsOf(draft).slots_skewed <= slots_max;
   return OkStatus();
 }
 
 Status ChooseSlots(const LowerOptions& options, Draft* draft) {
-  const SlotNeed need = NeedOf(*draft);
-  const int32_t least = draft->pipelined ? need.skewed : need.plain;
+  const MessageFacts& facts = FactsOf(draft);
+  const int32_t least = draft->pipelined ? facts.slots_skewed : facts.slots_plain;
   if (least > kSlotCountMax) {
     return InternalError("lowering: a channel needs " + std::to_string(least) + " slots of at most " +
                          std::to_string(kSlotCountMax) + "; allow more lanes or disable the pass 'pipeline'");

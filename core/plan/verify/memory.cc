@@ -13,23 +13,28 @@ size_t U(int32_t value) { return static_cast<size_t>(value); }
 
 }  // namespace
 
-StatusOr<MemoryMap> MemoryMap::Make(const FlatPlan& flat, bool in_place) {
-  MemoryMap map(flat);
-  map.CutBlocks();
+StatusOr<MemoryMap> MemoryMap::Make(const FlatPlan& flat, const BlockBorders& borders, bool in_place) {
+  MemoryMap map(flat, borders);
   MYCEL_RETURN_IF_ERROR(map.PlaceSlots(in_place));
   return map;
 }
 
-void MemoryMap::CutBlocks() {
-  const Plan& plan = flat_->plan;
-  const int32_t blocks = flat_->contract.BlockCount();
-  borders_first_.assign(U(blocks) + 1, 0);
+BlockBorders::BlockBorders(const FlatPlan& flat) {
+  const Plan& plan = flat.plan;
+  const int32_t blocks = flat.contract.BlockCount();
+  const auto reads_memory = [&](const Op& op) {
+    const Operand* inputs = plan.InputsOf(op);
+    return std::any_of(inputs, inputs + op.inputs,
+                       [](const Operand& input) { return input.kind != Operand::Kind::kChannel; });
+  };
+  first.assign(U(blocks) + 1, 0);
   const auto for_each_border = [&](const auto& with) {
     for (int32_t block = 0; block < blocks; ++block) {
       with(block, int64_t{0});
       with(block, plan.UnitsOf(block));
     }
-    for (const Op* op : flat_->ops) {
+    for (const Op* op : flat.ops) {
+      if (!reads_memory(*op)) continue;
       with(op->chunk.block, op->chunk.begin);
       with(op->chunk.block, op->chunk.end);
     }
@@ -40,22 +45,22 @@ void MemoryMap::CutBlocks() {
       }
     }
   };
-  for_each_border([&](int32_t block, int64_t) { ++borders_first_[U(block) + 1]; });
-  for (size_t i = 1; i < borders_first_.size(); ++i) borders_first_[i] += borders_first_[i - 1];
-  borders_.resize(U(borders_first_.back()));
-  std::vector<int32_t> next(borders_first_.begin(), borders_first_.end() - 1);
-  for_each_border([&](int32_t block, int64_t unit) { borders_[U(next[U(block)]++)] = unit; });
+  for_each_border([&](int32_t block, int64_t) { ++first[U(block) + 1]; });
+  for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  units.resize(U(first.back()));
+  std::vector<int32_t> next(first.begin(), first.end() - 1);
+  for_each_border([&](int32_t block, int64_t unit) { units[U(next[U(block)]++)] = unit; });
   // Sort each block's borders and close the gaps that repetitions leave.
-  auto out = borders_.begin();
+  auto out = units.begin();
   for (int32_t block = 0; block < blocks; ++block) {
-    const auto begin = borders_.begin() + borders_first_[U(block)];
-    const auto end = borders_.begin() + borders_first_[U(block) + 1];
-    borders_first_[U(block)] = static_cast<int32_t>(out - borders_.begin());
+    const auto begin = units.begin() + first[U(block)];
+    const auto end = units.begin() + first[U(block) + 1];
+    first[U(block)] = static_cast<int32_t>(out - units.begin());
     std::sort(begin, end);
     out = std::copy(begin, std::unique(begin, end), out);
   }
-  borders_first_.back() = static_cast<int32_t>(out - borders_.begin());
-  borders_.erase(out, borders_.end());
+  first.back() = static_cast<int32_t>(out - units.begin());
+  units.erase(out, units.end());
 }
 
 Status MemoryMap::PlaceSlots(bool in_place) {
@@ -99,8 +104,9 @@ Status MemoryMap::AddSlot(int32_t block, int32_t other_block, int64_t begin, int
   const auto first = static_cast<std::ptrdiff_t>(ends_.size());
   for (const int32_t one : {block, other_block}) {
     if (one < 0) continue;
-    for (int32_t i = borders_first_[U(one)]; i < borders_first_[U(one) + 1]; ++i) {
-      if (borders_[U(i)] > begin && borders_[U(i)] <= end) ends_.push_back(borders_[U(i)]);
+    for (int32_t i = borders_->first[U(one)]; i < borders_->first[U(one) + 1]; ++i) {
+      const int64_t border = borders_->units[U(i)];
+      if (border > begin && border <= end) ends_.push_back(border);
     }
   }
   if (other_block >= 0) {

@@ -21,10 +21,20 @@ struct SegmentRange {
   friend bool operator==(const SegmentRange&, const SegmentRange&) = default;
 };
 
+/// Where the plan's chunks cut each block: ascending, the block's own ends included. The plan's messages match and it
+/// has no deadlock: an op that gets everything by message has the chunk of some op that reads memory, so those say it
+/// all.
+struct BlockBorders {
+  explicit BlockBorders(const FlatPlan& flat);
+
+  std::vector<int32_t> first;  // of each block, and one past the last
+  std::vector<int64_t> units;
+};
+
 class MemoryMap {
  public:
-  /// InvalidArgument when the memory has too many segments to be verified.
-  static StatusOr<MemoryMap> Make(const FlatPlan& flat, bool in_place);
+  /// `borders` outlives the map. InvalidArgument when the memory has too many segments to be verified.
+  static StatusOr<MemoryMap> Make(const FlatPlan& flat, const BlockBorders& borders, bool in_place);
 
   int32_t segment_count() const { return static_cast<int32_t>(ends_.size()); }
   /// Unit of its slot's block at which the segment ends.
@@ -42,8 +52,7 @@ class MemoryMap {
     int32_t scratch = 0;  // slot of cell 0
   };
 
-  explicit MemoryMap(const FlatPlan& flat) : flat_(&flat) {}
-  void CutBlocks();
+  MemoryMap(const FlatPlan& flat, const BlockBorders& borders) : flat_(&flat), borders_(&borders) {}
   Status PlaceSlots(bool in_place);
   Status PlaceBuffers(Rank rank, bool in_place);
   /// A new slot cut at the borders of `blocks` (at most two; -1: none) that lie inside (begin, end).
@@ -51,8 +60,7 @@ class MemoryMap {
   SegmentRange Part(int32_t slot, int64_t begin, int64_t end) const;
 
   const FlatPlan* flat_;
-  std::vector<int32_t> borders_first_;  // of each block, and one past the last
-  std::vector<int64_t> borders_;        // ascending, the block's own ends included
+  const BlockBorders* borders_;
   std::vector<RankSlots> ranks_;
   std::vector<int32_t> slot_first_;  // first segment of each slot, and one past the last
   std::vector<int64_t> slot_begin_;  // unit at which each slot begins

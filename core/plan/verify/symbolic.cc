@@ -5,7 +5,6 @@
 
 #include "core/base/check.h"
 #include "core/plan/structure.h"
-#include "core/plan/verify/memory.h"
 
 namespace mycel::verify {
 namespace {
@@ -91,9 +90,15 @@ class SymbolicRun {
   std::vector<Segment> segments_;
   std::vector<Reader> readers_;  // nodes of the segments' lists
   int32_t free_reader_ = -1;
-  std::vector<Value> results_;  // of each op that sends
-  Value value_;                 // of the op at hand
-  Value input_;                 // its next input
+  /// Pieces of `sent_`.
+  struct Result {
+    size_t first = 0;
+    size_t count = 0;
+  };
+  std::vector<Result> results_;  // of each op that sends
+  Value sent_;                   // one result after the other; ops that pass a message on as it is share one
+  Value value_;                  // of the op at hand
+  Value input_;                  // its next input
   Value united_;
 };
 
@@ -118,7 +123,9 @@ Status SymbolicRun::Fire(int32_t op) {
   for (int32_t i = 0; i < it.inputs; ++i) {
     Value& into = i == 0 ? value_ : input_;
     if (inputs[i].kind == Operand::Kind::kChannel) {
-      into = results_[U(messages_.producer[U(messages_.read[U(next_message++)])])];
+      const Result& result = results_[U(messages_.producer[U(messages_.read[U(next_message++)])])];
+      const auto first = sent_.begin() + static_cast<std::ptrdiff_t>(result.first);
+      into.assign(first, first + static_cast<std::ptrdiff_t>(result.count));
     } else {
       MYCEL_RETURN_IF_ERROR(ReadMemory(op, inputs[i], into));
     }
@@ -135,7 +142,12 @@ Status SymbolicRun::Fire(int32_t op) {
     MYCEL_RETURN_IF_ERROR(WriteMemory(op, target, value_));
   }
   if (messages_.written_first[U(op)] == messages_.written_first[U(op) + 1]) return OkStatus();
-  results_[U(op)] = value_;
+  if (it.inputs == 1 && inputs[0].kind == Operand::Kind::kChannel && !it.finish) {
+    results_[U(op)] = results_[U(messages_.producer[U(messages_.read[U(messages_.read_first[U(op)])])])];
+  } else {
+    results_[U(op)] = {sent_.size(), value_.size()};
+    sent_.insert(sent_.end(), value_.begin(), value_.end());
+  }
   if (flat_.plan.protocol == Protocol::kDirect) AddDirectReaders(op);
   return OkStatus();
 }
@@ -322,9 +334,10 @@ Status SymbolicRun::CheckRecvBlock(Rank rank, int32_t block, int32_t expected) c
 
 }  // namespace
 
-Status RunSymbolically(const FlatPlan& flat, const Messages& messages, const std::vector<int32_t>& firing_order,
-                       bool in_place, ContributorSets& sets, HappensBefore& order) {
-  MYCEL_ASSIGN_OR_RETURN(const MemoryMap map, MemoryMap::Make(flat, in_place));
+Status RunSymbolically(const FlatPlan& flat, const Messages& messages, const BlockBorders& borders,
+                       const std::vector<int32_t>& firing_order, bool in_place, ContributorSets& sets,
+                       HappensBefore& order) {
+  MYCEL_ASSIGN_OR_RETURN(const MemoryMap map, MemoryMap::Make(flat, borders, in_place));
   return SymbolicRun(flat, messages, map, in_place, sets, order).Run(firing_order);
 }
 

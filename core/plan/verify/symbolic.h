@@ -20,12 +20,14 @@
 #include "core/plan/verify/contributors.h"
 #include "core/plan/verify/flat_plan.h"
 #include "core/plan/verify/happens_before.h"
+#include "core/plan/verify/memory.h"
 #include "core/plan/verify/messages.h"
 
 namespace mycel::verify {
 
 /// `firing_order`: see firing_order.h. InvalidArgument naming the op and what it breaks.
-Status RunSymbolically(const FlatPlan& flat, const Messages& messages, const std::vector<int32_t>& firing_order,
-                       bool in_place, ContributorSets& sets, HappensBefore& order);
+Status RunSymbolically(const FlatPlan& flat, const Messages& messages, const BlockBorders& borders,
+                       const std::vector<int32_t>& firing_order, bool in_place, ContributorSets& sets,
+                       HappensBefore& order);
 
 }  // namespace mycel::verify
