@@ -51,16 +51,48 @@ Status CheckStream(mycelStream_t stream, const char* function) {
   return InvalidArgument(std::string(function) + ": the stream was not made by mycelStreamCreate, or is destroyed");
 }
 
+/// Ends the turn of every ticket, whatever happens.
+class Turns {
+ public:
+  explicit Turns(const std::vector<Ticket>& tickets) : tickets_(tickets) {
+    for (const Ticket& ticket : tickets_) AwaitTurn(ticket);
+  }
+  ~Turns() {
+    for (const Ticket& ticket : tickets_) TurnDone(ticket);
+  }
+  Turns(const Turns&) = delete;
+  Turns& operator=(const Turns&) = delete;
+
+ private:
+  const std::vector<Ticket>& tickets_;
+};
+
 /// Queues `run` on the stream. Operations of one communicator run in the order of these calls, whatever their streams.
-/// `run` gets the generation of each communicator.
-void Enqueue(mycelStream_t stream, const std::vector<mycelComm*>& comms, std::function<Status()> run) {
+Status Enqueue(mycelStream_t stream, const std::vector<mycelComm*>& comms, const char* function,
+               std::function<Status()> run) {
   const std::lock_guard<std::mutex> lock(TicketMutex());
-  static_cast<HostStream*>(stream)->Enqueue([tickets = TakeTickets(comms), run = std::move(run)] {
-    for (const Ticket& ticket : tickets) AwaitTurn(ticket);
-    Status status = run();
-    for (const Ticket& ticket : tickets) TurnDone(ticket);
-    return status;
+  const std::vector<Ticket> tickets = TakeTickets(comms);
+  const Status queued = Guarded(function, [&] {
+    static_cast<HostStream*>(stream)->Enqueue([tickets, function, run = std::move(run)] {
+      const Turns turns(tickets);
+      return Guarded(function, run);
+    });
+    return OkStatus();
   });
+  if (!queued.ok()) ReturnTickets(tickets);
+  return queued;
+}
+
+/// Runs `f` alone in the communicator; what it throws in the middle of an operation fails the communicator for good.
+template <typename F>
+Status RunIn(const Inside& inside, const char* function, F&& f) {
+  if (!inside.status().ok()) [[unlikely]]
+    return inside.status();
+  try {
+    return f(inside.communicator());
+  } catch (const std::exception&) {
+    return inside.communicator().GiveUp(Guarded(function, [] -> Status { throw; }));
+  }
 }
 
 /// Runs the calls; a communicator that has ended since fails its part and no other.
@@ -119,7 +151,8 @@ Status EndGroup(OpenGroup group) {
     }
     std::vector<mycelComm*> comms;
     for (const GroupEntry& entry : batch) comms.push_back(entry.comm);
-    Enqueue(stream, comms, [batch = std::move(batch)] { return RunEntries(batch, "mycelGroupEnd"); });
+    MYCEL_RETURN_IF_ERROR(Enqueue(stream, comms, "mycelGroupEnd",
+                                  [batch = std::move(batch)] { return RunEntries(batch, "mycelGroupEnd"); }));
   }
   for (const GroupEntry& entry : now) AwaitStreams(entry.comm);
   if (!now.empty()) first = RunEntries(std::move(now), "mycelGroupEnd");
@@ -144,17 +177,14 @@ template <typename F>
 Status RunOrQueue(mycelComm* comm, mycelStream_t stream, const char* function, F run) {
   if (stream == nullptr) {
     AwaitStreams(comm);
-    const Inside inside(comm, function);
-    if (!inside.status().ok()) [[unlikely]]
-      return inside.status();
-    return run(inside.communicator());
+    return RunIn(Inside(comm, function), function, run);
   }
   const uint64_t generation = comm->generation.load(std::memory_order_relaxed);
-  Enqueue(stream, {comm}, [comm, generation, function, run = std::move(run)] {
-    const Inside inside(comm, function, generation);
-    return inside.status().ok() ? run(inside.communicator()) : inside.status();
+  return Guarded(function, [&] {
+    return Enqueue(stream, {comm}, function, [comm, generation, function, run = std::move(run)] {
+      return RunIn(Inside(comm, function, generation), function, run);
+    });
   });
-  return OkStatus();
 }
 
 }  // namespace
@@ -165,8 +195,11 @@ mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t 
     if (!usable.ok()) return Refuse(usable);
   }
   if (InGroup()) {
-    EntryFor(comm, stream).collectives.push_back(call);
-    return mycelSuccess;
+    const Status added = Guarded(function, [&] {
+      EntryFor(comm, stream).collectives.push_back(call);
+      return OkStatus();
+    });
+    return added.ok() ? mycelSuccess : Refuse(added);
   }
   const Status status =
       RunOrQueue(comm, stream, function, [call](Communicator& communicator) { return communicator.Run(call); });
@@ -177,9 +210,12 @@ mycelResult_t SubmitPoints(mycelComm* comm, std::vector<PointCall> calls, mycelS
   const Status usable = CheckStream(stream, function);
   if (!usable.ok()) return Refuse(usable);
   if (InGroup()) {
-    std::vector<PointCall>& points = EntryFor(comm, stream).points;
-    points.insert(points.end(), calls.begin(), calls.end());
-    return mycelSuccess;
+    const Status added = Guarded(function, [&] {
+      std::vector<PointCall>& points = EntryFor(comm, stream).points;
+      points.insert(points.end(), calls.begin(), calls.end());
+      return OkStatus();
+    });
+    return added.ok() ? mycelSuccess : Refuse(added);
   }
   return Report(RunOrQueue(comm, stream, function, [calls = std::move(calls)](Communicator& communicator) {
     return communicator.RunPoints(calls);

@@ -1,7 +1,9 @@
-// Nothing is thrown through the C border: memory and threads that the system refuses become errors.
+// Nothing is thrown through the C border: memory and threads that the system refuses become errors, and so does
+// anything else that a library of ours throws.
 #pragma once
 
 #include <exception>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -12,13 +14,17 @@
 
 namespace mycel {
 
-/// What `f` returns, or SystemError for what it throws.
+/// What `f` returns, or an error for what it throws.
 template <typename F>
 Status Guarded(const char* function, F&& f) {
   try {
     return std::forward<F>(f)();
+  } catch (const std::bad_alloc&) {
+    return SystemError(std::string(function) + ": the system refuses memory");
+  } catch (const std::system_error& error) {
+    return SystemError(std::string(function) + ": the system refuses a thread or a lock (" + error.what() + ")");
   } catch (const std::exception& error) {
-    return SystemError(std::string(function) + ": the system refuses memory or a thread (" + error.what() + ")");
+    return InternalError(std::string(function) + ": " + error.what());
   }
 }
 

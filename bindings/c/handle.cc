@@ -171,6 +171,13 @@ std::vector<Ticket> TakeTickets(const std::vector<mycelComm*>& handles) {
   return tickets;
 }
 
+void ReturnTickets(const std::vector<Ticket>& tickets) {
+  for (const Ticket& ticket : tickets) {
+    --ticket.handle->next_ticket;
+    ticket.handle->queued.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
 void AwaitTurn(const Ticket& ticket) {
   mycelComm* handle = ticket.handle;
   std::unique_lock<std::mutex> lock(handle->mutex);

@@ -82,6 +82,8 @@ struct Ticket {
 /// Tickets for one operation on several communicators, and `queue` called before anybody else takes one, so that no two
 /// operations wait for each other.
 std::vector<Ticket> TakeTickets(const std::vector<mycelComm*>& handles);
+/// Of an operation that never came into its stream; TicketMutex is still held.
+void ReturnTickets(const std::vector<Ticket>& tickets);
 /// Held from TakeTickets until the operation is in its stream.
 std::mutex& TicketMutex();
 /// Waits until all operations with earlier tickets are done.

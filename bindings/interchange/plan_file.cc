@@ -1,8 +1,8 @@
 #include "bindings/interchange/plan_file.h"
 
+#include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 
 #include "bindings/interchange/lift.h"
 #include "bindings/interchange/msccl_export.h"
@@ -150,17 +150,22 @@ StatusOr<LoadedPlan> JudgePlanText(std::string_view text, const std::string& fil
 }
 
 StatusOr<LoadedPlan> JudgePlanFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return InvalidArgument(path + ": this is a folder, not a plan file");
+  std::ifstream file(path, std::ios::binary);
   if (!file) return InvalidArgument(path + ": cannot open the plan file; check the path");
-  if (file.tellg() > static_cast<std::streamoff>(kPlanFileBytesMax)) {
-    return InvalidArgument(path + ": the file is larger than " + std::to_string(kPlanFileBytesMax) +
-                           " bytes; use fewer chunks");
+  // Read in pieces: a pipe does not say how long it is.
+  std::string text;
+  std::vector<char> piece(1 << 20);
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0) {
+    text.append(piece.data(), static_cast<size_t>(file.gcount()));
+    if (text.size() > static_cast<size_t>(kPlanFileBytesMax)) {
+      return InvalidArgument(path + ": the file is larger than " + std::to_string(kPlanFileBytesMax) +
+                             " bytes; use fewer chunks");
+    }
   }
-  file.seekg(0);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return InvalidArgument(path + ": cannot read the plan file; it must be a regular, non-empty file");
-  return JudgePlanText(text.str(), path);
+  if (text.empty()) return InvalidArgument(path + ": the plan file is empty or cannot be read");
+  return JudgePlanText(text, path);
 }
 
 StatusOr<Plan> LoadPlanFile(const std::string& path) {

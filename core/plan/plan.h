@@ -44,7 +44,7 @@ struct Operand {
 };
 
 /// "Slice s of op `op` in lane `lane` of the same rank is done before mine starts"; where that op has fewer slices, its
-/// last one. Both lanes have the same widest chunk, so that slice s means the same bytes.
+/// last one. Both lanes have the same widest chunk, so that slice s of equally wide chunks means the same bytes.
 struct Wait {
   LaneId lane;
   int32_t op = 0;

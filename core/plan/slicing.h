@@ -34,7 +34,10 @@ struct ChunkSlicing {
   /// First element of a slice, counted from the chunk's first; the chunk may end before.
   constexpr int64_t First(int64_t slice) const {
     if (slice == 0) return 0;
-    return (slice == slices ? steps : steps * slice / slices) * align;
+    if (slice == slices) return steps * align;
+    // 64 bits do where the product fits, that is nearly always, and divide faster.
+    if (steps < int64_t{1} << 31) return steps * slice / slices * align;
+    return static_cast<int64_t>(static_cast<int128>(steps) * slice / slices) * align;
   }
 };
 

@@ -27,6 +27,14 @@ TEST(Slicing, WidestChunkFillsItsSlicesAndNarrowOnesKeepPace) {
   EXPECT_EQ(sliver.slices, 40);
 }
 
+TEST(Slicing, HugeChunksDoNotOverflow) {
+  const int64_t elements = int64_t{1} << 50;
+  const Slicing slicing = SlicingOf(elements, 1, 4096);
+  const ChunkSlicing chunk = SlicesOf(elements, slicing);
+  EXPECT_EQ(chunk.slices, elements / 4096);
+  EXPECT_EQ(chunk.First(chunk.slices - 1), elements - 4096);
+}
+
 TEST(Slicing, NothingIsOneSlice) {
   const Slicing slicing = SlicingOf(0, 4, 65536);
   EXPECT_EQ(slicing.slices, 1);

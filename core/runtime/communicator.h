@@ -91,6 +91,11 @@ class Communicator {
   void TellAborted() {
     Fail(AbortedError("rank " + std::to_string(parts_.rank.value()) + " was aborted")).IgnoreError();
   }
+  /// By the thread inside, when something was thrown in the middle of an operation: the communicator has failed.
+  Status GiveUp(Status status) {
+    current_.running = false;
+    return Fail(std::move(status));
+  }
   /// Any thread. OK, or the first error, which stays.
   Status error() const;
   CommunicatorStats stats() const;

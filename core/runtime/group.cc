@@ -1,5 +1,6 @@
 #include "core/runtime/group.h"
 
+#include <new>
 #include <utility>
 
 #include "core/base/clock.h"
@@ -34,14 +35,18 @@ Status StartNext(Cursor* cursor) {
 
 Status Turn(Cursor* cursor) {
   Communicator& communicator = *cursor->part->communicator;
-  if (!communicator.running()) {
-    cursor->moved = true;
-    return StartNext(cursor);
+  try {
+    if (!communicator.running()) {
+      cursor->moved = true;
+      return StartNext(cursor);
+    }
+    bool idle = false;
+    MYCEL_RETURN_IF_ERROR(communicator.Advance(&idle));
+    cursor->moved |= !idle;
+    return OkStatus();
+  } catch (const std::bad_alloc&) {
+    return communicator.GiveUp(SystemError("the system refuses memory for an operation of a group"));
   }
-  bool idle = false;
-  MYCEL_RETURN_IF_ERROR(communicator.Advance(&idle));
-  cursor->moved |= !idle;
-  return OkStatus();
 }
 
 /// The slow checks, each part by its own clock: one that is stuck must not hide behind one that moves.

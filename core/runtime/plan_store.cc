@@ -230,9 +230,13 @@ std::optional<Plan> PlanStore::Find(const std::string& key, const Topology& topo
   {
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!file.ok()) {
-      if (errno == EACCES) MYCEL_LOG(kInfo) << "plan store: cannot read " << path << ": " << ErrorText();
-      if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) return std::nullopt;
-      why = ErrorText();
+      const int error = errno;
+      if (error != ELOOP) {  // only a link in the file's place is known to be worthless
+        const bool missing = error == ENOENT || error == ENOTDIR;
+        if (!missing) MYCEL_LOG(kInfo) << "plan store: cannot read " << path << ": " << std::strerror(error);
+        return std::nullopt;
+      }
+      why = std::strerror(error);
     } else if (const std::optional<std::string> text = ReadAll(file.get(), &why)) {
       if (const std::optional<std::string_view> plan_text = PlanTextIn(*text, key, &why)) {
         StatusOr<Plan> plan = ReadPlanText(*plan_text, path);
