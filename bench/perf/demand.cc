@@ -49,6 +49,97 @@ StatusOr<std::vector<double>> ParseZipf(const std::string& spec, size_t ranks) {
   return ZipfWeights(s, std::strtoull(seed_text.c_str(), nullptr, 10), ranks);
 }
 
+constexpr const char* kForms = "gen:uniform, gen:zipf:S:SEED, gen:moe:EXPERTS,TOPK,TOKENS,HIDDEN,SKEW or a CSV file";
+
+// The dispatch of one layer of a mixture of experts, as Megatron-LM sends it: one copy of a token for each of its
+// experts. Experts lie on the ranks in order, as evenly as they go. How popular an expert is follows Zipf(skew); which
+// ones are popular, and every token's choice among them, is drawn from a fixed seed.
+struct Mixture {
+  int64_t experts = 0;
+  int64_t top_k = 0;
+  int64_t tokens = 0;  // of each rank
+  int64_t hidden = 0;  // bytes of a token
+  double skew = 0;
+};
+
+StatusOr<Mixture> ParseMixture(const std::string& spec) {
+  Mixture mixture;
+  struct Field {
+    const char* name;
+    int64_t most;
+    int64_t* value;
+  };
+  const Field fields[] = {{"EXPERTS", 1 << 16, &mixture.experts},
+                          {"TOPK", 1 << 10, &mixture.top_k},
+                          {"TOKENS", 1 << 20, &mixture.tokens},
+                          {"HIDDEN", 1 << 24, &mixture.hidden}};
+  const auto refuse = [&spec](const std::string& why) {
+    return InvalidArgument("demand '" + spec + "': " + why +
+                           "; write gen:moe:EXPERTS,TOPK,TOKENS,HIDDEN,SKEW (tokens of a rank, bytes of a token, skew "
+                           "of the experts' popularity)");
+  };
+  const char* at = spec.c_str() + std::strlen("gen:moe:");
+  for (const Field& field : fields) {
+    char* end = nullptr;
+    const bool digit = *at >= '0' && *at <= '9';
+    *field.value = digit ? std::strtoll(at, &end, 10) : 0;
+    if (!digit || *end != ',' || *field.value < 1 || *field.value > field.most) {
+      return refuse(std::string(field.name) + " is not a whole number from 1 to " + std::to_string(field.most));
+    }
+    at = end + 1;
+  }
+  char* end = nullptr;
+  mixture.skew = std::strtod(at, &end);
+  if (end == at || *end != '\0' || !(mixture.skew >= 0 && mixture.skew <= 10)) {
+    return refuse("SKEW is not a number from 0 to 10");
+  }
+  if (mixture.top_k > mixture.experts) return refuse("TOPK is larger than EXPERTS");
+  return mixture;
+}
+
+StatusOr<std::vector<double>> MixtureWeights(const std::string& spec, size_t ranks) {
+  constexpr double kDrawsMost = 1e10;
+  constexpr uint64_t kSeed = 1;
+  MYCEL_ASSIGN_OR_RETURN(const Mixture mixture, ParseMixture(spec));
+  const double work = static_cast<double>(mixture.experts) * static_cast<double>(mixture.top_k) *
+                      static_cast<double>(mixture.tokens) * static_cast<double>(ranks);
+  if (work > kDrawsMost) {
+    return InvalidArgument("demand '" + spec + "': EXPERTS x TOPK x TOKENS x " + std::to_string(ranks) +
+                           " ranks is more than 10^10; use fewer tokens");
+  }
+  Rng rng(kSeed);
+  std::vector<double> popularity;
+  for (int64_t k = 1; k <= mixture.experts; ++k) {
+    popularity.push_back(std::pow(static_cast<double>(k), -mixture.skew));
+  }
+  rng.Shuffle(popularity);
+  const double whole = std::accumulate(popularity.begin(), popularity.end(), 0.0);
+  std::vector<double> weights(ranks * ranks, 0);
+  std::vector<double> left;
+  for (size_t sender = 0; sender < ranks; ++sender) {
+    for (int64_t token = 0; token < mixture.tokens; ++token) {
+      left = popularity;
+      double total = whole;
+      for (int64_t choice = 0; choice < mixture.top_k; ++choice) {
+        // By the weights of the experts not taken yet; rounding must not lead past the last of them.
+        double draw = rng.Unit() * total;
+        size_t expert = 0;
+        size_t last = 0;
+        for (; expert < left.size() && draw >= left[expert]; ++expert) {
+          draw -= left[expert];
+          if (left[expert] > 0) last = expert;
+        }
+        if (expert == left.size()) expert = last;
+        total -= left[expert];
+        left[expert] = 0;
+        const size_t receiver = expert * ranks / static_cast<size_t>(mixture.experts);
+        weights[sender * ranks + receiver] += static_cast<double>(mixture.hidden);
+      }
+    }
+  }
+  return weights;
+}
+
 // One row of `ranks` byte counts.
 Status ParseRow(const std::string& line, const std::string& where, size_t ranks, std::vector<double>* weights) {
   size_t entries = 0;
@@ -76,8 +167,7 @@ Status ParseRow(const std::string& line, const std::string& where, size_t ranks,
 StatusOr<std::vector<double>> ReadMatrix(const std::string& path, size_t ranks) {
   std::ifstream file(path);
   if (!file) {
-    return InvalidArgument("demand '" + path +
-                           "' is no readable file: give a CSV file, gen:uniform or gen:zipf:S:SEED");
+    return InvalidArgument("demand '" + path + "' is no readable file: give " + kForms);
   }
   std::vector<double> weights;
   std::string line;
@@ -130,11 +220,14 @@ StatusOr<Demand> Demand::Parse(const std::string& spec, size_t ranks) {
     demand.weights_.assign(ranks * ranks, 1);
   } else if (spec.rfind("gen:zipf:", 0) == 0) {
     MYCEL_ASSIGN_OR_RETURN(demand.weights_, ParseZipf(spec, ranks));
+  } else if (spec.rfind("gen:moe:", 0) == 0) {
+    MYCEL_ASSIGN_OR_RETURN(demand.weights_, MixtureWeights(spec, ranks));
+    demand.has_own_size_ = true;
   } else if (spec.rfind("gen:", 0) == 0) {
-    return InvalidArgument("demand '" + spec + "' is unknown: write gen:uniform, gen:zipf:S:SEED or a CSV file");
+    return InvalidArgument("demand '" + spec + "' is unknown: write " + kForms);
   } else {
     MYCEL_ASSIGN_OR_RETURN(demand.weights_, ReadMatrix(spec, ranks));
-    demand.from_file_ = true;
+    demand.has_own_size_ = true;
   }
   demand.busiest_ = BusiestOf(demand.weights_, ranks);
   return demand;

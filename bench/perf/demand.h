@@ -25,12 +25,12 @@ struct PairCounts {
 /// The shape of the traffic, before a size is chosen.
 class Demand {
  public:
-  /// `spec`: gen:uniform, gen:zipf:S:SEED, or a CSV file of `ranks` rows of `ranks` byte counts. InvalidArgument names
-  /// the file and line, or the accepted forms.
+  /// `spec`: gen:uniform, gen:zipf:S:SEED, gen:moe:EXPERTS,TOPK,TOKENS,HIDDEN,SKEW, or a CSV file of `ranks` rows of
+  /// `ranks` byte counts. InvalidArgument names the file and line, the field, or the accepted forms.
   static StatusOr<Demand> Parse(const std::string& spec, size_t ranks);
 
-  /// Read from a file: it has a size of its own, the most bytes that one rank sends or receives.
-  bool from_file() const { return from_file_; }
+  /// A file or tokens: it has a size of its own, the most bytes that one rank sends or receives.
+  bool has_own_size() const { return has_own_size_; }
   uint64_t own_bytes() const { return static_cast<uint64_t>(busiest_); }
 
   /// The matrix, row by row, scaled so that the busiest rank sends or receives at most `bytes`, in elements of
@@ -45,7 +45,7 @@ class Demand {
  private:
   size_t ranks_ = 0;
   bool uniform_ = false;
-  bool from_file_ = false;
+  bool has_own_size_ = false;
   std::vector<double> weights_;  // row = sender; any unit
   double busiest_ = 0;           // the largest row or column sum
 };

@@ -58,9 +58,40 @@ TEST(Demand, TheBusiestRankGetsTheSize) {
 TEST(Demand, FileGivesItsOwnNumbers) {
   const TemporaryFile file("# bytes\n0, 1000000007,3\n5,0,7\n\n11,13,0\n");
   const Demand demand = *Demand::Parse(file.path(), 3);
-  EXPECT_TRUE(demand.from_file());
+  EXPECT_TRUE(demand.has_own_size());
   EXPECT_EQ(demand.own_bytes(), 1000000020u);  // column of rank 1
   EXPECT_THAT(demand.Scaled(demand.own_bytes(), 1), ElementsAre(0, 1000000007, 3, 5, 0, 7, 11, 13, 0));
+}
+
+TEST(Demand, TokensGoToTheirExperts) {
+  constexpr size_t kRanks = 4;
+  const Demand even = *Demand::Parse("gen:moe:16,2,500,128,0", kRanks);
+  EXPECT_TRUE(even.has_own_size());
+  const std::vector<size_t> matrix = even.Scaled(even.own_bytes(), 1);
+  for (size_t i = 0; i < kRanks; ++i) {
+    // Every rank sends every copy of its tokens, in whole tokens.
+    EXPECT_EQ(std::accumulate(&matrix[i * kRanks], &matrix[i * kRanks] + kRanks, size_t{0}), 500u * 2 * 128);
+    for (size_t j = 0; j < kRanks; ++j) {
+      EXPECT_EQ(matrix[i * kRanks + j] % 128, 0u);
+      EXPECT_NEAR(static_cast<double>(matrix[i * kRanks + j]), 250 * 128, 60 * 128);
+    }
+  }
+  // A popular expert draws everybody's tokens to one rank.
+  const Demand skewed = *Demand::Parse("gen:moe:16,2,500,128,1.5", kRanks);
+  EXPECT_GT(skewed.own_bytes(), 2 * even.own_bytes() * 9 / 10);
+  // Every token goes to every expert.
+  const Demand all = *Demand::Parse("gen:moe:4,4,10,8,3", kRanks);
+  EXPECT_THAT(all.Scaled(all.own_bytes(), 1), testing::Each(80u));
+}
+
+TEST(Demand, BadMixturesNameTheField) {
+  EXPECT_THAT(ErrorOf("gen:moe:16,2,500,128", 4), HasSubstr("HIDDEN is not a whole number"));
+  EXPECT_THAT(ErrorOf("gen:moe:0,2,500,128,1", 4), HasSubstr("EXPERTS is not a whole number from 1 to 65536"));
+  EXPECT_THAT(ErrorOf("gen:moe:16,-2,500,128,1", 4), HasSubstr("TOPK is not"));
+  EXPECT_THAT(ErrorOf("gen:moe:16,2,many,128,1", 4), HasSubstr("TOKENS is not"));
+  EXPECT_THAT(ErrorOf("gen:moe:16,2,500,128,x", 4), HasSubstr("SKEW is not"));
+  EXPECT_THAT(ErrorOf("gen:moe:16,17,500,128,1", 4), HasSubstr("TOPK is larger than EXPERTS"));
+  EXPECT_THAT(ErrorOf("gen:moe:65536,1024,1000000,8,1", 4), HasSubstr("use fewer tokens"));
 }
 
 TEST(Demand, BadSpecsNameThePlaceAndTheCure) {

@@ -44,6 +44,7 @@ Json Placement(const Options& options, const Result& r) {
   json["bus_bw"] = r.busbw;
   json["nwrong"] = r.wrong.has_value() ? Json(static_cast<double>(*r.wrong)) : Json(nullptr);
   if (options.roofline) json["bound_us"] = r.bound_us;
+  if (r.network_us.has_value()) json["lower_bound_us"] = *r.network_us;
   return json;
 }
 

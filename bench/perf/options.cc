@@ -47,8 +47,8 @@ void AddWork(CLI::App& app, Options& o, Texts& t, bool takes_demand) {
       ->check(CLI::Range(0, 1));
   if (takes_demand) {
     app.add_option("--demand", o.demand,
-                   "who sends how much to whom: a CSV file (row = sender, byte counts), gen:uniform or "
-                   "gen:zipf:S:SEED");
+                   "who sends how much to whom: a CSV file (row = sender, byte counts), gen:uniform, "
+                   "gen:zipf:S:SEED or gen:moe:EXPERTS,TOPK,TOKENS,HIDDEN,SKEW");
   }
 }
 

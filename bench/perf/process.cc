@@ -106,7 +106,7 @@ Status Process::Run(int argc, char** argv) {
   MYCEL_ASSIGN_OR_RETURN(World world, World::Meet(job_, options_));
   MYCEL_RETURN_IF_ERROR(CheckRoot(collective_, options_, world.group_ranks()));
   MYCEL_ASSIGN_OR_RETURN(const Demand demand, Demand::Parse(options_.demand, static_cast<size_t>(world.group_ranks())));
-  if (demand.from_file() && !options_.range_given) {
+  if (demand.has_own_size() && !options_.range_given) {
     options_.range.min_bytes = options_.range.max_bytes = static_cast<int64_t>(demand.own_bytes());
   }
   MYCEL_ASSIGN_OR_RETURN(const std::vector<DeviceLine> devices, GatherDevices(world));
@@ -156,6 +156,10 @@ Status Process::RunThread(World& world, const Demand& demand, int thread, Totals
     MYCEL_ASSIGN_OR_RETURN(context.roofline, MeasureRoofline(context.worker));
   }
   if (context.worker.first()) {
+    if (collective_.takes_demand) {
+      MYCEL_ASSIGN_OR_RETURN(context.network, NetworkBound::FromEnvironment(world.group_ranks()));
+    }
+    if (context.network != nullptr) report_.ShowNetwork(context.network->Describe());
     context.report = &report_;
     context.json = json_.has_value() ? &*json_ : nullptr;
     if (context.roofline.has_value()) report_.ShowRoofline(*context.roofline, team_.size());
@@ -169,14 +173,14 @@ Status Process::RunThread(World& world, const Demand& demand, int thread, Totals
 }
 
 StatusOr<std::string> Process::MemoryText(const World& world) {
-  int64_t mine[2] = {0, 0};  // buffers, channels
+  int64_t mine[2] = {0, 0};  // buffers; channels and what relays stage
   for (const Rank& rank : world.ranks()) {
     mycelCommStats stats = {};
     stats.size = sizeof(stats);
     const mycelResult_t result = mycelCommGetStats(rank.comm, &stats);
     if (result != mycelSuccess) return CallError(result, rank.comm, "mycelCommGetStats");
     mine[0] += static_cast<int64_t>(rank.send.bytes() + rank.recv.bytes());
-    mine[1] += static_cast<int64_t>(stats.payload_bytes);
+    mine[1] += static_cast<int64_t>(stats.payload_bytes + stats.scratch_bytes);
   }
   std::vector<int64_t> all(2 * static_cast<size_t>(job_.size()));
   MYCEL_RETURN_IF_ERROR(job_.AllGather(mine, sizeof(mine), all.data()));

@@ -34,9 +34,12 @@ const char* BlockingText(Blocking blocking) {
   return nullptr;
 }
 
+std::string Share(double bound_us, double time_us) {
+  return time_us > 0 ? FixedWidth(100 * bound_us / time_us, 5) : "N/A";
+}
+
 std::string Share(const std::optional<Result>& result) {
-  if (!result.has_value() || result->time_us <= 0) return "N/A";
-  return FixedWidth(100 * result->bound_us / result->time_us, 5);
+  return result.has_value() ? Share(result->bound_us, result->time_us) : "N/A";
 }
 
 }  // namespace
@@ -86,6 +89,12 @@ void Report::ShowRoofline(const Roofline& roofline, int ranks) {
   }
 }
 
+void Report::ShowNetwork(const std::string& topology) {
+  network_ = true;
+  Note("lbound is the time that no schedule beats on the links of " + topology +
+       ", share is lbound / time; ranks that share a machine may be quicker than those links");
+}
+
 void Report::Columns() {
   if (options_.latency) {
     std::fprintf(out_, "#\n# %10s  %8s  %6s  %6s  %8s  %8s  %8s  %8s  %8s  %8s  %8s  %10s  %6s\n", "size", "type",
@@ -103,19 +112,20 @@ void Report::Columns() {
   const auto line = [&](const char* size, const char* count, const char* type, const char* op, const char* root,
                         const char* time, const char* bw_a, const char* bw_b, const char* wrong, const char* min,
                         const char* max, const char* p99, const char* cv, const char* bound, const char* share,
-                        const char* stamp) {
+                        const char* lbound, const char* stamp) {
     std::fprintf(out_, "# %10s  %12s  %8s  %6s  %6s", size, count, type, op, root);
     for (int placement = 0; placement < 2; ++placement) {
       std::fprintf(out_, "  %7s  %6s  %6s  %6s", time, bw_a, bw_b, wrong);
       if (iter) std::fprintf(out_, "  %7s  %7s  %7s  %7s", min, max, p99, cv);
     }
     if (options_.roofline) std::fprintf(out_, "  %7s  %5s  %5s", bound, share, share);
+    if (network_) std::fprintf(out_, "  %7s  %5s", lbound, share);
     std::fprintf(out_, " %*s\n", options_.timestamps ? 19 : 0, options_.timestamps ? stamp : "");
   };
   line("size", "count", "type", "redop", "root", options_.cpu_time ? "cputime" : "time", "algbw", "busbw", "#wrong",
-       "i_min", "i_max", "i_p99", "i_cv%", "bound", "share", "timestamp");
+       "i_min", "i_max", "i_p99", "i_cv%", "bound", "share", "lbound", "timestamp");
   line("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(us)", "(us)", "(%)", "(us)", "(%)",
-       "%Y-%m-%d %H:%M:%S");
+       "(us)", "%Y-%m-%d %H:%M:%S");
   std::fflush(out_);
 }
 
@@ -151,6 +161,11 @@ void Report::ShowRow(const Row& row) {
   if (options_.roofline) {
     std::fprintf(out_, "  %s  %5s  %5s", FixedWidth(row.out_of_place->bound_us, 7).c_str(),
                  Share(row.out_of_place).c_str(), Share(row.in_place).c_str());
+  }
+  if (network_) {
+    const Result& result = *row.out_of_place;
+    std::fprintf(out_, "  %s  %5s", FixedWidth(*result.network_us, 7).c_str(),
+                 Share(*result.network_us, result.time_us).c_str());
   }
   if (options_.timestamps) std::fprintf(out_, "%21s", Now().c_str());
   std::fprintf(out_, "\n");

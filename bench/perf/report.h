@@ -32,6 +32,7 @@ struct Result {
   std::optional<Summary> per_iteration;
   std::vector<double> iteration_us;  // with -I
   double bound_us = 0;               // with --roofline
+  std::optional<double> network_us;  // alltoallv on a topology of several servers: its lower bound
 };
 
 struct Row {
@@ -76,6 +77,8 @@ class Report {
   void Header(const std::string& job, const std::vector<DeviceLine>& devices);
   void Note(const std::string& text);
   void ShowRoofline(const Roofline& roofline, int ranks);
+  /// Rows will have `network_us`; `topology` says of what.
+  void ShowNetwork(const std::string& topology);
   void Columns();
   void ShowRow(const Row& row);
   void ShowLatency(const LatencyRow& row);
@@ -89,6 +92,7 @@ class Report {
   const Collective& collective_;
   const Options& options_;
   std::FILE* out_;
+  bool network_ = false;
 };
 
 }  // namespace mycel::perf

@@ -113,6 +113,10 @@ StatusOr<Result> Sweep::Measure(const Setting& setting, bool in_place, int* iter
     result.bound_us =
         context_.roofline->BoundUs(context_.collective.work(context_.world.group_ranks(), in_place), size, touched);
   }
+  if (context_.network != nullptr) {
+    MYCEL_ASSIGN_OR_RETURN(result.network_us,
+                           context_.network->Us(loop_.calls().front().pairs->matrix, setting.element_bytes()));
+  }
   if (options_.per_iteration) MYCEL_RETURN_IF_ERROR(AddPerIteration(&result, *iterations));
   MYCEL_ASSIGN_OR_RETURN(result.wrong, Check(setting, in_place));
   return result;

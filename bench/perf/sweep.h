@@ -2,10 +2,12 @@
 // place, then in place: warm up, agree on the number of calls, barrier, measure, check.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "bench/perf/json.h"
 #include "bench/perf/loop.h"
+#include "bench/perf/network_bound.h"
 #include "bench/perf/report.h"
 #include "bench/perf/roofline.h"
 #include "bench/perf/team.h"
@@ -13,7 +15,8 @@
 
 namespace mycel::perf {
 
-/// What one thread needs. Only the first worker of the run has `report` (and `json`, with -J).
+/// What one thread needs. Only the first worker of the run has `report`, `json` (with -J), and `network` (alltoallv on
+/// a topology of several servers).
 struct SweepContext {
   const Collective& collective;
   const Options& options;
@@ -21,6 +24,7 @@ struct SweepContext {
   World& world;
   Worker worker;
   std::optional<Roofline> roofline = std::nullopt;
+  std::unique_ptr<NetworkBound> network = nullptr;
   Report* report = nullptr;
   JsonFile* json = nullptr;
   Totals totals = {};  // the same on every worker afterwards

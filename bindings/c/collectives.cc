@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string>
 
+#include "bindings/c/argument_checks.h"
 #include "bindings/c/group_state.h"
 #include "bindings/c/handle.h"
 #include "bindings/c/mycel.h"
@@ -22,12 +23,6 @@ Span SpanOf(const void* buffer, uint64_t bytes) {
 }
 
 bool Overlap(const Span& a, const Span& b) { return a.begin < b.end && b.begin < a.end; }
-
-Status CheckType(mycelDataType_t type, const char* function) {
-  if (static_cast<int>(type) >= 0 && static_cast<size_t>(type) < AllDataTypes().size()) return OkStatus();
-  return InvalidArgument(std::string(function) + ": datatype " + std::to_string(static_cast<int>(type)) +
-                         " is not one of mycelInt8 (0) ... mycelBfloat16 (9)");
-}
 
 Status CheckOp(mycelRedOp_t op, const char* function) {
   if (static_cast<int>(op) >= 0 && static_cast<size_t>(op) < AllReduceOps().size()) return OkStatus();
@@ -86,13 +81,6 @@ Status CheckBuffers(const CollectiveCall& call, const mycelComm& comm, const cha
       " bytes on rank " + std::to_string(rank) + ")");
 }
 
-/// A message's bytes must fit any arithmetic on them.
-Status CheckCount(uint64_t count, mycelDataType_t type, const char* function) {
-  if (count <= (uint64_t{1} << 62) / SizeOf(static_cast<DataType>(type))) return OkStatus();
-  return InvalidArgument(std::string(function) + ": count " + std::to_string(count) +
-                         " times the type's size is beyond 2^62 bytes");
-}
-
 struct Arguments {
   Collective collective;
   const void* send;
@@ -138,7 +126,7 @@ mycelResult_t AcceptPoint(const PointCall& call, mycelDataType_t type, mycelComm
   if (!status.ok()) return Refuse(status);
   PointCall typed = call;
   typed.type = static_cast<DataType>(type);
-  return SubmitPoints(comm, {typed}, stream, function);
+  return SubmitPoints(comm, {&typed, 1}, stream, function);
 }
 
 }  // namespace
@@ -229,51 +217,6 @@ mycelResult_t mycelRecv(void* recvbuff, size_t count, mycelDataType_t datatype, 
   call.buffer = recvbuff;
   call.count = count;
   return mycel::AcceptPoint(call, datatype, comm, stream, "mycelRecv");
-}
-
-mycelResult_t mycelAllToAllv(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
-                             const size_t* recvcounts, const size_t* rdispls, mycelDataType_t datatype,
-                             mycelComm_t comm, mycelStream_t stream) {
-  constexpr const char* kFunction = "mycelAllToAllv";
-  mycel::Status status = mycel::CheckHandle(comm, kFunction);
-  if (status.ok()) status = mycel::CheckType(datatype, kFunction);
-  if (status.ok() && (sendcounts == nullptr || sdispls == nullptr || recvcounts == nullptr || rdispls == nullptr)) {
-    status = mycel::InvalidArgument("mycelAllToAllv: sendcounts, sdispls, recvcounts and rdispls must not be NULL");
-  }
-  if (!status.ok()) return mycel::Refuse(status);
-  const int32_t n = comm->rank_count;
-  const int32_t rank = comm->rank;
-  const auto type = static_cast<mycel::DataType>(datatype);
-  const size_t element_bytes = mycel::SizeOf(type);
-  std::vector<mycel::PointCall> legs;
-  legs.reserve(2 * static_cast<size_t>(n));
-  // Rotated, so that no rank is everybody's first target. Empty legs travel too: they carry the agreement.
-  for (int32_t shift = 0; shift < n; ++shift) {
-    const int32_t target = (rank + shift) % n;
-    const int32_t source = (rank - shift + n) % n;
-    const auto* send = static_cast<const std::byte*>(sendbuff);
-    auto* recv = static_cast<std::byte*>(recvbuff);
-    if ((sendcounts[target] > 0 && sendbuff == nullptr) || (recvcounts[source] > 0 && recvbuff == nullptr)) {
-      return mycel::Refuse(mycel::InvalidArgument("mycelAllToAllv: a buffer with elements in it is NULL"));
-    }
-    status = mycel::CheckCount(sendcounts[target], datatype, kFunction);
-    if (status.ok()) status = mycel::CheckCount(recvcounts[source], datatype, kFunction);
-    if (!status.ok()) return mycel::Refuse(status);
-    mycel::PointCall out;
-    out.sends = true;
-    out.type = type;
-    out.peer = target;
-    out.buffer = sendbuff == nullptr ? nullptr : const_cast<std::byte*>(send + sdispls[target] * element_bytes);
-    out.count = sendcounts[target];
-    mycel::PointCall in;
-    in.type = type;
-    in.peer = source;
-    in.buffer = recvbuff == nullptr ? nullptr : recv + rdispls[source] * element_bytes;
-    in.count = recvcounts[source];
-    legs.push_back(out);
-    legs.push_back(in);
-  }
-  return mycel::SubmitPoints(comm, std::move(legs), stream, kFunction);
 }
 
 }  // extern "C"

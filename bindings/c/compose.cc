@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -152,6 +153,20 @@ StatusOr<std::shared_ptr<const Plan>> PlanFromFile(const Settings& settings, int
   return std::make_shared<const Plan>(std::move(plan));
 }
 
+int32_t ServerCount(const Topology& topology) {
+  std::set<std::string> servers;
+  for (const Rank rank : Ids<Rank>(topology.rank_count())) servers.insert(topology.node(topology.NodeOf(rank)).server);
+  return static_cast<int32_t>(servers.size());
+}
+
+/// Whether a plain alltoallv runs by a plan for its matrix. Inside one server there is nothing to plan unless asked to:
+/// messages need no agreement about counts.
+bool PlansVectors(const Settings& settings, const Topology& topology, const Plan* from_file) {
+  if (from_file != nullptr && from_file->collective == Collective::kAllToAllV) return true;
+  if (settings.planner == kVectorPlanner) return true;
+  return (settings.planner == "auto" || settings.planner == "direct") && ServerCount(topology) > 1;
+}
+
 }  // namespace
 
 StatusOr<SteadyTime> InitDeadline() {
@@ -217,6 +232,10 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   source.planner = settings.planner;
   source.topology = std::make_shared<const Topology>(*std::move(topology));
   source.from_file = *std::move(from_file);
+  // Where the chooser is free and finds that relays do not pay, messages are what planner direct would do, and quicker
+  // on a host: each leg goes at its own pace.
+  if (settings.planner == "auto" && source.from_file == nullptr) parts.message_planner = "direct";
+  parts.plans_vectors = PlansVectors(settings, *source.topology, source.from_file.get());
   source.cost = cost;
   source.store_folder = PlanStoreFolder();
   parts.plan_source = MakePlanSource(std::move(source));

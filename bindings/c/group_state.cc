@@ -14,6 +14,34 @@
 namespace mycel {
 namespace {
 
+/// The arrays of an alltoallv that runs after its caller may have changed them.
+struct OwnedArrays {
+  std::vector<size_t> numbers;
+  VectorArrays arrays;
+};
+
+std::shared_ptr<const OwnedArrays> Own(const VectorArrays* arrays, int32_t rank_count) {
+  if (arrays == nullptr) return nullptr;
+  auto owned = std::make_shared<OwnedArrays>();
+  owned->arrays = *arrays;
+  const auto n = static_cast<size_t>(rank_count);
+  owned->numbers.reserve(4 * n);
+  VectorArrays& own = owned->arrays;
+  for (const size_t** array : {&own.send_counts, &own.send_at, &own.recv_counts, &own.recv_at}) {
+    if (*array == nullptr) continue;
+    const size_t first = owned->numbers.size();
+    owned->numbers.insert(owned->numbers.end(), *array, *array + n);
+    *array = owned->numbers.data() + first;
+  }
+  return owned;
+}
+
+/// `call` with the arrays it may keep.
+CollectiveCall WithArrays(CollectiveCall call, const std::shared_ptr<const OwnedArrays>& owned) {
+  if (owned != nullptr) call.vector = &owned->arrays;
+  return call;
+}
+
 /// The calls for one communicator and stream, in order.
 struct GroupEntry {
   mycelComm* comm;
@@ -21,6 +49,7 @@ struct GroupEntry {
   mycelStream_t stream;
   std::vector<PointCall> points;
   std::vector<CollectiveCall> collectives;
+  std::vector<std::shared_ptr<const OwnedArrays>> arrays;  // that `collectives` point to
 };
 
 struct OpenGroup {
@@ -42,7 +71,7 @@ GroupEntry& EntryFor(mycelComm* comm, mycelStream_t stream) {
   for (GroupEntry& entry : group.entries) {
     if (entry.comm == comm && entry.stream == stream) return entry;
   }
-  group.entries.push_back({comm, comm->generation.load(std::memory_order_relaxed), stream, {}, {}});
+  group.entries.push_back({comm, comm->generation.load(std::memory_order_relaxed), stream, {}, {}, {}});
   return group.entries.back();
 }
 
@@ -91,7 +120,7 @@ Status RunIn(const Inside& inside, const char* function, F&& f) {
   try {
     return f(inside.communicator());
   } catch (const std::exception&) {
-    return inside.communicator().GiveUp(Guarded(function, [] -> Status { throw; }));
+    return inside.communicator().GiveUp(Guarded(function, []() -> Status { throw; }));
   }
 }
 
@@ -190,23 +219,31 @@ Status RunOrQueue(mycelComm* comm, mycelStream_t stream, const char* function, F
 }  // namespace
 
 mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t stream, const char* function) {
-  if (stream != nullptr) {
-    const Status usable = CheckStream(stream, function);
-    if (!usable.ok()) return Refuse(usable);
+  const auto run_now = [&call](Communicator& communicator) { return communicator.Run(call); };
+  if (stream == nullptr && !InGroup()) [[likely]] {
+    AwaitStreams(comm);
+    const Status status = RunIn(Inside(comm, function), function, run_now);
+    return status.ok() ? mycelSuccess : Report(status);
   }
-  if (InGroup()) {
-    const Status added = Guarded(function, [&] {
-      EntryFor(comm, stream).collectives.push_back(call);
+  const Status usable = CheckStream(stream, function);
+  if (!usable.ok()) return Refuse(usable);
+  const Status accepted = Guarded(function, [&] {
+    const auto owned = Own(call.vector, comm->rank_count);
+    if (InGroup()) {
+      GroupEntry& entry = EntryFor(comm, stream);
+      entry.collectives.push_back(WithArrays(call, owned));
+      if (owned != nullptr) entry.arrays.push_back(owned);
       return OkStatus();
+    }
+    return RunOrQueue(comm, stream, function, [call = WithArrays(call, owned), owned](Communicator& communicator) {
+      return communicator.Run(call);
     });
-    return added.ok() ? mycelSuccess : Refuse(added);
-  }
-  const Status status =
-      RunOrQueue(comm, stream, function, [call](Communicator& communicator) { return communicator.Run(call); });
-  return status.ok() ? mycelSuccess : Report(status);
+  });
+  return accepted.ok() ? mycelSuccess : Refuse(accepted);
 }
 
-mycelResult_t SubmitPoints(mycelComm* comm, std::vector<PointCall> calls, mycelStream_t stream, const char* function) {
+mycelResult_t SubmitPoints(mycelComm* comm, std::span<const PointCall> calls, mycelStream_t stream,
+                           const char* function) {
   const Status usable = CheckStream(stream, function);
   if (!usable.ok()) return Refuse(usable);
   if (InGroup()) {
@@ -217,9 +254,15 @@ mycelResult_t SubmitPoints(mycelComm* comm, std::vector<PointCall> calls, mycelS
     });
     return added.ok() ? mycelSuccess : Refuse(added);
   }
-  return Report(RunOrQueue(comm, stream, function, [calls = std::move(calls)](Communicator& communicator) {
-    return communicator.RunPoints(calls);
-  }));
+  if (stream == nullptr) {
+    AwaitStreams(comm);
+    return Report(RunIn(Inside(comm, function), function,
+                        [calls](Communicator& communicator) { return communicator.RunPoints(calls); }));
+  }
+  return Report(RunOrQueue(comm, stream, function,
+                           [kept = std::vector<PointCall>(calls.begin(), calls.end())](Communicator& communicator) {
+                             return communicator.RunPoints(kept);
+                           }));
 }
 
 }  // namespace mycel

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "bindings/c/mycel.h"
@@ -13,10 +14,12 @@ namespace mycel {
 
 /// Whether this thread is between GroupStart and GroupEnd.
 bool InGroup();
-/// Runs, queues on the stream, or adds to the open group. `function` begins error texts.
+/// Runs, queues on the stream, or adds to the open group. `function` begins error texts. The arrays of an alltoallv are
+/// copied where the call outlives this one.
 mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t stream, const char* function);
 /// The same for messages that must progress together (send, recv, the legs of an alltoallv).
-mycelResult_t SubmitPoints(mycelComm* comm, std::vector<PointCall> calls, mycelStream_t stream, const char* function);
+mycelResult_t SubmitPoints(mycelComm* comm, std::span<const PointCall> calls, mycelStream_t stream,
+                           const char* function);
 /// Adds a communicator's creation to the open group.
 void DeferInit(std::function<Status()> init);
 /// Inside a group: remembers an argument error so that GroupEnd reports it and runs nothing.

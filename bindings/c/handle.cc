@@ -72,6 +72,7 @@ mycelComm* NewHandle(std::unique_ptr<Communicator> communicator) {
   }
   handle->rank = communicator->rank().value();
   handle->rank_count = communicator->rank_count();
+  handle->plans_vectors = communicator->plans_vectors();
   handle->process_generation = ProcessGeneration();
   {
     const std::lock_guard<std::mutex> fields(handle->mutex);

@@ -26,6 +26,7 @@ struct mycelComm {
   // Written before magic, constant while it is there.
   int32_t rank = 0;
   int32_t rank_count = 0;
+  bool plans_vectors = false;  // CommunicatorParts::plans_vectors
   uint32_t process_generation = 0;
   // Exchanged under both `busy` and `mutex`: whoever holds one of them may use it.
   std::unique_ptr<mycel::Communicator> communicator;

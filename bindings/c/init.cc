@@ -204,6 +204,7 @@ mycelResult_t mycelCommGetStats(mycelComm_t comm, mycelCommStats* stats) {
   stats->messages = now.messages;
   stats->message_bytes = now.message_bytes;
   stats->sleeps = now.sleeps;
+  stats->scratch_bytes = now.scratch_bytes;
   return mycelSuccess;
 }
 

@@ -160,10 +160,49 @@ MYCEL_API mycelResult_t mycelScatter(const void* sendbuff, void* recvbuff, size_
                                      int root, mycelComm_t comm, mycelStream_t stream);
 /* sendcounts[j] elements from send + sdispls[j] go to rank j, which receives them at recv + rdispls[me]. Counts and
  * displacements in elements, arrays of nranks entries, read before return. sendcounts[j] here and recvcounts[me] at j
- * must be equal. Not in place. */
+ * must be equal. Not in place. Displacements may have any order and leave gaps; those of empty legs are not read.
+ *
+ * With MYCEL_PLANNER=fast, with a topology (MYCEL_TOPO) of several servers, or with a plan file for alltoallv, it is
+ * planned for the whole matrix: the ranks first compare their counts (24 bytes to each other rank), and a matrix that
+ * is not among the last 64 is gathered and planned. Counts that disagree are then mycelInvalidUsage on every rank,
+ * naming the pair and both numbers; counts beyond 2^50 bytes a pair or 2^62 bytes in all are mycelInvalidArgument on
+ * every rank; nothing has moved in either case. Where the planner is left to the chooser and it finds that relays do
+ * not pay, or nobody serves the topology, the legs then travel as messages. Otherwise they are messages without
+ * comparing, and two counts that disagree are found by the receiver. */
 MYCEL_API mycelResult_t mycelAllToAllv(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls,
                                        void* recvbuff, const size_t* recvcounts, const size_t* rdispls,
                                        mycelDataType_t datatype, mycelComm_t comm, mycelStream_t stream);
+
+/* ---- Planned exchanges: dispatch and combine -------------------------------------------------------------------- */
+
+/* A plan for one matrix of counts, and for the same traffic sent back. */
+typedef struct mycelAllToAllvPlan* mycelAllToAllvPlan_t;
+typedef enum {
+  mycelDispatch = 0, /* sendcounts[j] elements go from here to rank j */
+  mycelCombine = 1   /* recvcounts[j] elements go from here to rank j: what dispatch brought, sent back */
+} mycelDirection_t;
+
+/* Collective: plans an alltoallv of these counts (arrays of nranks entries, in elements, read before return) in both
+ * directions. Waits for the other ranks; moves no data. Inside a group, *plan may be used after mycelGroupEnd; if that
+ * fails, *plan can only be destroyed. The plan belongs to `comm`. The combine plan is made from the transposed counts.
+ * InvalidArgument (also on every rank: counts beyond 2^50 bytes a pair or 2^62 in all), InvalidUsage (counts disagree:
+ * names the pair and both numbers, on every rank; or the planner does not serve alltoallv), RemoteError, Timeout,
+ * Aborted. */
+MYCEL_API mycelResult_t mycelAllToAllvPlanCreate(mycelAllToAllvPlan_t* plan, const size_t* sendcounts,
+                                                 const size_t* recvcounts, mycelDataType_t datatype, mycelComm_t comm);
+/* Collective: runs the plan in one direction, like mycelAllToAllv but without comparing counts: every rank runs the
+ * same plan in the same direction. Displacements in elements, arrays of nranks entries, read before return; those of
+ * empty legs are not read. Statuses of a collective, InvalidArgument (destroyed plan), InvalidUsage (its communicator
+ * is gone). */
+MYCEL_API mycelResult_t mycelAllToAllvPlanRun(mycelAllToAllvPlan_t plan, mycelDirection_t direction,
+                                              const void* sendbuff, const size_t* sdispls, void* recvbuff,
+                                              const size_t* rdispls, mycelStream_t stream);
+/* Frees the plan, after finishing queued operations of its communicator; NULL is fine. Not collective; before or after
+ * the communicator is destroyed. InvalidArgument (destroyed before). */
+MYCEL_API mycelResult_t mycelAllToAllvPlanDestroy(mycelAllToAllvPlan_t plan);
+
+/* ---- Barrier ---------------------------------------------------------------------------------------------------- */
+
 /* Returns (NULL stream) or passes (host stream) when all ranks have called it. */
 MYCEL_API mycelResult_t mycelBarrier(mycelComm_t comm, mycelStream_t stream);
 
@@ -205,10 +244,12 @@ typedef struct {
   uint64_t messages;      /* messages published */
   uint64_t message_bytes; /* bytes of them */
   uint64_t sleeps;        /* times a wait slept in the kernel */
+  uint64_t scratch_bytes; /* memory held for staging: the most that an operation needed */
 } mycelCommStats;
 MYCEL_API mycelResult_t mycelCommGetStats(mycelComm_t comm, mycelCommStats* stats);
 /* How a collective of `count` elements would run: one line, "planner direct/two-shot, protocol slot, 3 slices, ...".
- * Writes at most `capacity` bytes with a final zero. */
+ * alltoallv depends on its counts: the line then tells how the last one ran. Writes at most `capacity` bytes with a
+ * final zero. */
 MYCEL_API mycelResult_t mycelCommExplain(mycelComm_t comm, const char* collective, size_t count,
                                          mycelDataType_t datatype, char* text, size_t capacity);
 

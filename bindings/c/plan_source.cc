@@ -29,8 +29,10 @@ class Source {
       return *file;
     }
     PlanRequest request = wanted;
-    request.planner = parts_.planner;
-    const std::string key = PlanStoreKey(context_, request);
+    const bool vector = request.collective == Collective::kAllToAllV;
+    request.planner = parts_.planner == kVectorPlanner && !vector ? "auto" : parts_.planner;
+    // Matrices change from call to call: a file for each would be read by nobody.
+    const std::string key = vector ? std::string() : PlanStoreKey(context_, request);
     if (std::optional<Plan> kept = store_.Find(key, *parts_.topology, request)) {
       MYCEL_LOG(kInfo) << Describe(request) << kept->planner << "; kept in " << store_.PathOf(key);
       return *std::move(kept);

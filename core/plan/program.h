@@ -40,7 +40,7 @@ struct ProgramLane {
   int32_t instruction_count;
   int32_t skew_max;
   int32_t pad;
-  int64_t units_max;  // largest chunk of this lane number over ALL ranks, in units (regular collectives)
+  int64_t units_max;  // largest chunk of this lane number over ALL ranks, in units
 };
 
 struct ProgramWait {

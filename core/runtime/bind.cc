@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/base/check.h"
+#include "core/base/int128.h"
 
 namespace mycel {
 namespace {
@@ -17,44 +18,98 @@ struct BlockRuler {
   int64_t count;
   int64_t units;
   int64_t At(int64_t unit) const { return ElementOf(count, unit, units); }
+  int64_t LengthOf(int64_t begin, int64_t end) const { return At(end) - At(begin); }
 };
 
-std::vector<int64_t> ScratchOffsets(const Program& program, const BlockRuler& ruler, int64_t element_bytes,
-                                    size_t* total) {
+/// How the blocks of a program are measured: all alike, or each by its own units of one byte.
+class Rulers {
+ public:
+  Rulers(const Program& program, DataType type, int64_t count)
+      : program_(program),
+        count_(count),
+        element_bytes_(program.block_units.empty() ? static_cast<int64_t>(SizeOf(type)) : 1) {}
+
+  bool variable() const { return !program_.block_units.empty(); }
+  int64_t element_bytes() const { return element_bytes_; }
+  BlockRuler Of(int32_t block) const {
+    if (!variable()) return {count_, program_.units_per_block};
+    const int64_t bytes = program_.block_units[static_cast<size_t>(block)];
+    return {bytes, bytes};
+  }
+  /// Elements that no chunk of so many units exceeds.
+  int64_t ElementsMax(int64_t units) const {
+    return variable() ? units : ElementsMaxOf(count_, units, program_.units_per_block);
+  }
+
+ private:
+  const Program& program_;
+  int64_t count_;
+  int64_t element_bytes_;
+};
+
+StatusOr<std::vector<int64_t>> ScratchOffsets(const Program& program, const Rulers& rulers, size_t* total) {
+  // More staging than bytes on their way is a plan that nobody meant, and might not fit 64 bits.
+  int128 moved = 0;
+  for (const int64_t bytes : program.block_units) moved += bytes;
   std::vector<int64_t> offsets;
   offsets.reserve(program.scratch.size());
   int64_t at = 0;
+  int128 staged = 0;
   for (const ScratchCell& cell : program.scratch) {
+    const int64_t bytes =
+        rulers.Of(cell.chunk.block).LengthOf(cell.chunk.begin, cell.chunk.end) * rulers.element_bytes();
+    staged += bytes;
+    if (rulers.variable() && staged > moved) {
+      return InvalidArgument("the plan stages more bytes on rank " + std::to_string(program.rank) + " than the " +
+                             std::to_string(static_cast<int64_t>(moved)) +
+                             " that the whole exchange moves; use another plan");
+    }
     offsets.push_back(at);
-    at = AlignUp(at + (ruler.At(cell.chunk.end) - ruler.At(cell.chunk.begin)) * element_bytes, kScratchAlign);
+    at = AlignUp(at + bytes, kScratchAlign);
   }
   *total = static_cast<size_t>(at);
   return offsets;
 }
 
-BoundOperand BindOperand(const InstructionOperand& operand, const Instruction& instruction, const BlockRuler& ruler,
-                         int64_t element_bytes, const std::vector<int64_t>& scratch_offsets) {
-  BoundOperand bound{};
-  bound.channel = -1;
-  const int64_t first = ruler.At(instruction.begin);
-  switch (operand.kind) {
-    case OperandKind::kSend:
-    case OperandKind::kRecv:
-      bound.base = operand.kind == OperandKind::kSend ? OperandBase::kSend : OperandBase::kRecv;
-      bound.offset = (operand.index * ruler.count + first) * element_bytes;
-      break;
-    case OperandKind::kScratch:
-      bound.base = OperandBase::kScratch;
-      bound.offset =
-          scratch_offsets[static_cast<size_t>(operand.index)] + (first - ruler.At(operand.base)) * element_bytes;
-      break;
-    case OperandKind::kChannel:
-      bound.base = OperandBase::kChannel;
-      bound.channel = operand.index;
-      break;
+/// Writes bound operands, and for v-collectives which of them each call has to place.
+class OperandBinder {
+ public:
+  OperandBinder(const Rulers& rulers, const std::vector<int64_t>& scratch_offsets, BoundProgram* bound)
+      : rulers_(rulers), scratch_offsets_(scratch_offsets), bound_(*bound) {}
+
+  void Add(const InstructionOperand& operand, const Instruction& instruction) {
+    BoundOperand out{};
+    out.channel = -1;
+    const BlockRuler ruler = rulers_.Of(instruction.block);
+    const int64_t first = ruler.At(instruction.begin) * rulers_.element_bytes();
+    switch (operand.kind) {
+      case OperandKind::kSend:
+      case OperandKind::kRecv:
+        out.base = operand.kind == OperandKind::kSend ? OperandBase::kSend : OperandBase::kRecv;
+        if (rulers_.variable()) {
+          bound_.places.push_back({static_cast<int32_t>(bound_.operands.size()), operand.index, first});
+        } else {
+          out.offset = operand.index * ruler.count * rulers_.element_bytes() + first;
+        }
+        break;
+      case OperandKind::kScratch:
+        out.base = OperandBase::kScratch;
+        out.offset = scratch_offsets_[static_cast<size_t>(operand.index)] + first -
+                     ruler.At(operand.base) * rulers_.element_bytes();
+        break;
+      case OperandKind::kChannel:
+        out.base = OperandBase::kChannel;
+        out.channel = operand.index;
+        break;
+    }
+    bound_.operands.push_back(out);
   }
-  return bound;
-}
+
+ private:
+  const Rulers& rulers_;
+  const std::vector<int64_t>& scratch_offsets_;
+  BoundProgram& bound_;
+};
 
 Status BindChannels(const Program& program, ChannelTable& channels, BoundProgram* bound) {
   for (const ProgramChannel& channel : program.channels) {
@@ -115,26 +170,24 @@ std::vector<ChannelTraffic> ChannelTable::Traffic() const {
 
 StatusOr<std::unique_ptr<BoundProgram>> Bind(const Program& program, DataType type, int64_t count,
                                              ChannelTable& channels) {
-  MYCEL_CHECK(program.block_units.empty());
-  const auto element_bytes = static_cast<int64_t>(SizeOf(type));
-  const BlockRuler ruler{count, program.units_per_block};
+  const Rulers rulers(program, type, count);
   auto bound = std::make_unique<BoundProgram>();
   bound->protocol = program.protocol;
   bound->slice_bytes = program.slice_bytes;
   bound->slot_count = program.slot_count;
   MYCEL_RETURN_IF_ERROR(BindChannels(program, channels, bound.get()));
-  const std::vector<int64_t> scratch = ScratchOffsets(program, ruler, element_bytes, &bound->scratch_bytes);
+  MYCEL_ASSIGN_OR_RETURN(const std::vector<int64_t> scratch, ScratchOffsets(program, rulers, &bound->scratch_bytes));
+  OperandBinder operands(rulers, scratch, bound.get());
 
   for (const ProgramLane& lane : program.lanes) {
     // Ceiling over all ranks' chunks of this width: every rank gets the same slicing.
-    const int64_t elements_max = ElementsMaxOf(count, lane.units_max, ruler.units);
-    const Slicing slicing = SlicingOf(elements_max, element_bytes, program.slice_bytes);
+    const Slicing slicing = SlicingOf(rulers.ElementsMax(lane.units_max), rulers.element_bytes(), program.slice_bytes);
     BoundLane bound_lane{lane.instructions, lane.instruction_count, -1, 0, 0};
     for (int32_t i = lane.instructions; i < lane.instructions + lane.instruction_count; ++i) {
       const Instruction& instruction = program.instructions[static_cast<size_t>(i)];
       BoundInstruction out{};
-      out.elements = ruler.At(instruction.end) - ruler.At(instruction.begin);
-      out.slicing = SlicesOf(ElementsMaxOf(count, instruction.end - instruction.begin, ruler.units), slicing);
+      out.elements = rulers.Of(instruction.block).LengthOf(instruction.begin, instruction.end);
+      out.slicing = SlicesOf(rulers.ElementsMax(instruction.end - instruction.begin), slicing);
       out.skew = instruction.skew;
       out.operands = static_cast<int32_t>(bound->operands.size());
       out.inputs = instruction.inputs;
@@ -143,8 +196,7 @@ StatusOr<std::unique_ptr<BoundProgram>> Bind(const Program& program, DataType ty
       out.wait_count = instruction.wait_count;
       out.finish = instruction.finish;
       for (int32_t k = 0; k < instruction.inputs + instruction.outputs; ++k) {
-        bound->operands.push_back(BindOperand(program.operands[static_cast<size_t>(instruction.operands + k)],
-                                              instruction, ruler, element_bytes, scratch));
+        operands.Add(program.operands[static_cast<size_t>(instruction.operands + k)], instruction);
       }
       bound_lane.iterations = std::max(bound_lane.iterations, out.slicing.slices + out.skew);
       bound->instructions.push_back(out);
@@ -156,6 +208,14 @@ StatusOr<std::unique_ptr<BoundProgram>> Bind(const Program& program, DataType ty
     bound->waits.push_back({wait.lane, first + wait.instruction});
   }
   return bound;
+}
+
+void PlaceBlocks(const size_t* send_at, const size_t* recv_at, size_t element_bytes, BoundProgram* program) {
+  for (const BoundPlace& place : program->places) {
+    BoundOperand& operand = program->operands[static_cast<size_t>(place.operand)];
+    const size_t* at = operand.base == OperandBase::kSend ? send_at : recv_at;
+    operand.offset = static_cast<int64_t>(at[place.place] * element_bytes) + place.within;
+  }
 }
 
 void ClaimRings(const BoundProgram& program) {

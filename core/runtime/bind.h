@@ -44,10 +44,17 @@ class ChannelTable {
   std::vector<std::unique_ptr<ChannelEnd>> ends_;  // [direction][peer][index]
 };
 
-/// Byte offsets, slice counts and channel pointers of `program` for `count` elements of `type` per block.
-/// InvalidArgument when the ring is too small for the plan's slots or a channel index is out of range.
+/// Byte offsets, slice counts and channel pointers of `program` for `count` elements of `type` per block. The units of
+/// v-collectives are bytes, whatever the type: their blocks say how long they are, `count` and `type` do not matter,
+/// the launch's element is one byte, and PlaceBlocks must be called before each launch. InvalidArgument when the ring
+/// is too small for the plan's slots, a channel index is out of range, or a v-collective's plan stages more bytes on
+/// this rank than the whole exchange moves.
 StatusOr<std::unique_ptr<BoundProgram>> Bind(const Program& program, DataType type, int64_t count,
                                              ChannelTable& channels);
+
+/// v-collectives: blocks begin at these displacements, in elements of `element_bytes`, one per place. Those of places
+/// without bytes are not read.
+void PlaceBlocks(const size_t* send_at, const size_t* recv_at, size_t element_bytes, BoundProgram* program);
 
 /// Readies a bound program's rings for a launch: a ring whose slot geometry changes must drain first.
 void ClaimRings(const BoundProgram& program);

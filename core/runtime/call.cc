@@ -12,6 +12,23 @@ std::string Text(std::string_view name, uint64_t count, DataType type, bool redu
 
 }  // namespace
 
+void AppendLegs(const CollectiveCall& call, int32_t rank, int32_t rank_count, std::vector<PointCall>* legs) {
+  const VectorArrays& arrays = *call.vector;
+  const size_t element_bytes = SizeOf(call.type);
+  // The address of an empty leg is not used; its displacement may be anything.
+  const auto at = [element_bytes](const void* buffer, size_t displacement) {
+    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(buffer) + displacement * element_bytes);
+  };
+  for (int32_t shift = 0; shift < rank_count; ++shift) {
+    const int32_t target = (rank + shift) % rank_count;
+    const int32_t source = (rank - shift + rank_count) % rank_count;
+    legs->push_back(
+        {true, call.type, target, at(call.send, arrays.send_at[target]), uint64_t{arrays.send_counts[target]}});
+    legs->push_back(
+        {false, call.type, source, at(call.recv, arrays.recv_at[source]), uint64_t{arrays.recv_counts[source]}});
+  }
+}
+
 std::string Describe(const CollectiveCall& call) {
   if (call.barrier) return "barrier";
   const CollectiveInfo& info = InfoOf(call.collective);

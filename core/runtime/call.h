@@ -3,12 +3,28 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/plan/collective.h"
 #include "core/plan/types.h"
 #include "core/spi/board.h"
 
 namespace mycel {
+
+struct VectorPlan;
+struct VectorPair;
+
+/// What an alltoallv has beside its buffers: arrays of rank_count numbers, in elements, that live until the call has
+/// ended. Three kinds of call: counts and displacements (an exchange), counts and `make` (plans it in both directions
+/// and moves nothing), displacements and `plan` (runs what was made).
+struct VectorArrays {
+  const size_t* send_counts = nullptr;
+  const size_t* send_at = nullptr;
+  const size_t* recv_counts = nullptr;
+  const size_t* recv_at = nullptr;
+  VectorPair* make = nullptr;
+  VectorPlan* plan = nullptr;
+};
 
 /// One collective; `count` as in the C API (per-block for allgather, reduce_scatter, alltoall, gather, scatter).
 struct CollectiveCall {
@@ -19,7 +35,8 @@ struct CollectiveCall {
   int32_t root = -1;             // -1 where there is none
   const void* send = nullptr;
   void* recv = nullptr;
-  uint64_t count = 0;
+  uint64_t count = 0;                    // alltoallv: what this rank sends in all, for texts
+  const VectorArrays* vector = nullptr;  // alltoallv only
 };
 
 /// One half of a point-to-point message, or of an alltoallv leg.
@@ -30,6 +47,10 @@ struct PointCall {
   void* buffer = nullptr;  // not written when `sends`
   uint64_t count = 0;
 };
+
+/// One message out and one in per peer: an alltoallv without a plan. Rotated, so that no rank is everybody's first
+/// target. Empty legs are messages too: they carry the agreement.
+void AppendLegs(const CollectiveCall& call, int32_t rank, int32_t rank_count, std::vector<PointCall>* legs);
 
 /// "allreduce(count 1000, float, sum)".
 std::string Describe(const CollectiveCall& call);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "core/base/check.h"
 #include "core/base/clock.h"
@@ -107,7 +108,24 @@ void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature) {
   board_->phase.store(static_cast<uint32_t>(Phase::kRunning), kRelaxed);
 }
 
-void Communicator::Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes) {
+/// Scratch grows to the largest need and stays, without being cleared: a program writes it before it reads it.
+Status Communicator::GrowScratch(size_t bytes) {
+  if (bytes <= scratch_bytes_) return OkStatus();
+  std::unique_ptr<std::byte[]> grown(new (std::nothrow) std::byte[bytes]);
+  if (grown == nullptr) {
+    return SystemError(Where() + ": the plan needs " + std::to_string(bytes) +
+                       " bytes of scratch memory, which the system refuses; free memory, or name another planner in "
+                       "MYCEL_PLANNER");
+  }
+  scratch_ = std::move(grown);
+  scratch_bytes_ = bytes;
+  return OkStatus();
+}
+
+Status Communicator::Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes) {
+  Status grown = GrowScratch(program.scratch_bytes);
+  if (!grown.ok()) [[unlikely]]
+    return Fail(std::move(grown));
   Operation& operation = current_;
   operation.lanes.assign(program.lanes.size(), LaneState());
   Launch& launch = operation.launch;
@@ -121,8 +139,7 @@ void Communicator::Begin(const BoundProgram& program, uint32_t signature, size_t
     operation.finished.assign(program.instructions.size(), 0);
     launch.finished = operation.finished.data();
   }
-  if (program.scratch_bytes > scratch_.size()) scratch_.resize(program.scratch_bytes);
-  launch.bases[static_cast<size_t>(OperandBase::kScratch)] = scratch_.data();
+  launch.bases[static_cast<size_t>(OperandBase::kScratch)] = scratch_.get();
   launch.bases[static_cast<size_t>(OperandBase::kAbsolute)] = nullptr;
   if (program.protocol == Protocol::kDirect) {
     const auto needed = static_cast<size_t>(program.slice_bytes) * static_cast<size_t>(parts_.rank_count);
@@ -135,7 +152,7 @@ void Communicator::Begin(const BoundProgram& program, uint32_t signature, size_t
   launch.direct_failed = false;
   ClaimRings(program);
   operation.running = true;
-  ++stats_.operations;
+  return OkStatus();
 }
 
 Status Communicator::Start(const CollectiveCall& call) {
@@ -144,21 +161,40 @@ Status Communicator::Start(const CollectiveCall& call) {
   if (failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed)) [[unlikely]]
     return Fail(error());
   ++sequence_;
+  ++stats_.operations;
   current_.call = call;
   current_.point_to_point = false;
+  current_.stage = VectorStage::kNone;
+  if (call.vector != nullptr) return StartVector(call);
   StatusOr<const Bound*> found = LookUp(call);
   if (!found.ok()) [[unlikely]]
     return Fail(found.status());
   const Bound& bound = **found;
   const uint32_t signature = bound.base_signature + static_cast<uint32_t>(sequence_) * 0x9E3779B1u;
+  current_.agreement = signature;
   PostOnBoard(call, signature);
   Launch& launch = current_.launch;
   launch.bases[static_cast<size_t>(OperandBase::kSend)] = static_cast<std::byte*>(const_cast<void*>(call.send));
   launch.bases[static_cast<size_t>(OperandBase::kRecv)] = static_cast<std::byte*>(call.recv);
   launch.kernel = bound.kernel;
   launch.stream_outputs = bound.user_bytes > parts_.cache_bytes;
-  Begin(*bound.program, signature, bound.element_bytes);
-  return OkStatus();
+  return Begin(*bound.program, signature, bound.element_bytes);
+}
+
+/// An allgather as a stage of the operation at hand.
+Status Communicator::BeginGather(const void* mine, void* all, size_t bytes, uint32_t salt) {
+  CollectiveCall gather;
+  gather.collective = Collective::kAllGather;
+  gather.count = bytes;
+  StatusOr<const Bound*> found = LookUp(gather);
+  if (!found.ok()) return Fail(found.status());
+  const Bound& bound = **found;
+  Launch& launch = current_.launch;
+  launch.bases[static_cast<size_t>(OperandBase::kSend)] = static_cast<std::byte*>(const_cast<void*>(mine));
+  launch.bases[static_cast<size_t>(OperandBase::kRecv)] = static_cast<std::byte*>(all);
+  launch.kernel = bound.kernel;
+  launch.stream_outputs = false;
+  return Begin(*bound.program, MixSignature(bound.base_signature, salt) + current_.agreement, bound.element_bytes);
 }
 
 Status Communicator::Finish() {
@@ -177,7 +213,7 @@ Status Communicator::Advance(bool* idle) {
     case StepEvent::kProgress:
       return OkStatus();
     case StepEvent::kDone:
-      return Finish();
+      return current_.stage == VectorStage::kNone ? Finish() : NextStage();
     case StepEvent::kMismatch:
       return Fail(Mismatch());
     case StepEvent::kFailed:
@@ -207,6 +243,7 @@ Status Communicator::Run(const CollectiveCall& call) {
 }
 
 StatusOr<std::string> Communicator::Explain(const CollectiveCall& call) {
+  if (call.collective == Collective::kAllToAllV) return ExplainVector();
   MYCEL_ASSIGN_OR_RETURN(const Bound* bound, LookUp(call));
   const Program& program = bound->plan->program;
   static constexpr const char* kProtocols[] = {"inline", "slot", "direct"};
@@ -228,6 +265,7 @@ CommunicatorStats Communicator::stats() const {
     stats.messages += channel.messages;
     stats.message_bytes += channel.bytes;
   }
+  stats.scratch_bytes = scratch_bytes_;
   return stats;
 }
 

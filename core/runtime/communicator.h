@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "core/runtime/bind.h"
 #include "core/runtime/call.h"
 #include "core/runtime/plan_cache.h"
+#include "core/runtime/vector_plan.h"
 #include "core/spi/device.h"
 #include "core/spi/transport.h"
 
@@ -34,6 +36,11 @@ struct CommunicatorParts {
   WaitPolicy wait;
   int64_t timeout_ns = 0;
   size_t cache_bytes = 0;  // user buffers beyond this are written with non-temporal stores
+  // Equal on all ranks:
+  bool plans_vectors = false;  // a plain alltoallv is planned; else the bindings make messages of it
+  // Whose plans for a plain alltoallv run as messages, which do the same. Then messages also serve where no planner
+  // does; the ranks reach each other whatever the topology says. May be empty.
+  std::string message_planner;
 };
 
 struct CommunicatorStats {
@@ -43,11 +50,17 @@ struct CommunicatorStats {
   uint64_t messages = 0;  // sent: sums of ChannelTraffic
   uint64_t message_bytes = 0;
   uint64_t sleeps = 0;
+  uint64_t scratch_bytes = 0;  // held for staging, the most that any operation needed
 };
+
+/// Where an alltoallv stands: ranks compare CountsWords, gather their rows where the matrix is new, then move bytes.
+enum class VectorStage : uint8_t { kNone, kWords, kRows, kRefused, kMove };
 
 /// An operation on its way: a launch with what error texts need. Reused, so that steady state allocates nothing.
 struct Operation {
   Launch launch;
+  uint32_t agreement = 0;  // what all ranks must be in; the launch's signature but for alltoallv, which has stages
+  VectorStage stage = VectorStage::kNone;
   std::vector<LaneState> lanes;
   std::vector<uint64_t> finished;
   CollectiveCall call;  // collectives
@@ -68,11 +81,11 @@ class Communicator {
   /// Runs a validated collective to its end in the calling thread. One thread at a time.
   Status Run(const CollectiveCall& call);
   /// Runs point-to-point messages of one group together; sends and receives of a pair match in order.
-  Status RunPoints(const std::vector<PointCall>& calls);
+  Status RunPoints(std::span<const PointCall> calls);
 
   // The same in steps, so that one thread can drive several communicators (groups).
   Status Start(const CollectiveCall& call);
-  Status StartPoints(const std::vector<PointCall>& calls);
+  Status StartPoints(std::span<const PointCall> calls);
   /// Drives the started operation without waiting; sets `*idle` when nothing moved. OK and !running() when done.
   Status Advance(bool* idle);
   bool running() const { return current_.running; }
@@ -81,6 +94,9 @@ class Communicator {
   const WaitPolicy& wait_policy() const { return parts_.wait; }
   Bell* bell() { return board_ == nullptr ? nullptr : &board_->bell; }
   void CountSleeps(uint64_t sleeps) { stats_.sleeps += sleeps; }
+
+  /// Whether a plain alltoallv runs by plan (VectorArrays); else the bindings make messages of it.
+  bool plans_vectors() const { return parts_.plans_vectors; }
 
   /// One line about how `call` would run.
   StatusOr<std::string> Explain(const CollectiveCall& call);
@@ -118,11 +134,31 @@ class Communicator {
 
   StatusOr<const Bound*> LookUp(const CollectiveCall& call);
   StatusOr<const Bound*> MakeBound(const CallKey& key, const CollectiveCall& call);
+  struct PointUse {
+    uint64_t group = 0;    // the other fields belong to this group of messages
+    int32_t channel = -1;  // in points_.channels
+    int32_t lane = -1;     // of the last message
+  };
+
   void PostOnBoard(const CollectiveCall& call, uint32_t signature);
-  void Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes);
+  Status Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes);
+  Status GrowScratch(size_t bytes);
+
+  // communicator_vector.cc
+  std::string ExplainVector() const;
+  Status StartVector(const CollectiveCall& call);
+  Status NextStage();
+  Status JudgeCounts();
+  Status PlanRows();
+  Status BeginGather(const void* mine, void* all, size_t bytes, uint32_t salt);
+  Status BeginMove(VectorPlan* plan);
+  StatusOr<VectorPlan> MakeVectorPlan(uint64_t key, std::vector<int64_t> demand);
+  /// Ends an operation that all ranks refuse alike before anything moved: nothing stays.
+  Status Decline(const Status& status);
+
   StatusOr<ChannelEnd*> OpenPoint(const PointCall& call);
-  Status BuildPoints(const std::vector<PointCall>& calls);
-  Status AddSelfMessages(const std::vector<PointCall>& calls);
+  Status BuildPoints(std::span<const PointCall> calls);
+  Status AddSelfMessages(std::span<const PointCall> calls);
   Status Finish();
   Status Wait();
   Status Mismatch();
@@ -143,7 +179,11 @@ class Communicator {
   const Bound* last_ = nullptr;
   Operation current_;
   BoundProgram points_;
-  std::vector<std::byte> scratch_;
+  std::vector<PointUse> point_uses_;  // [direction][peer]
+  uint64_t point_group_ = 0;
+  VectorPlans vectors_;
+  std::unique_ptr<std::byte[]> scratch_;
+  size_t scratch_bytes_ = 0;
   std::vector<std::byte> bounce_;
   uint64_t sequence_ = 0;  // collectives so far
   uint64_t wait_checks_ = 0;

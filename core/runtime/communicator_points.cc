@@ -1,5 +1,6 @@
 // Point-to-point messages: a program made on the spot, one lane per message. Messages of a pair and direction run one
-// after the other (BoundLane::after), everything else runs at the same time.
+// after the other (BoundLane::after), everything else runs at the same time. Building it is linear in the messages and
+// allocates nothing once its arrays have grown.
 #include <algorithm>
 
 #include "core/runtime/communicator.h"
@@ -57,7 +58,7 @@ void AddMessage(BoundProgram* program, const BoundOperand& input, const BoundOpe
 }  // namespace
 
 /// Sends to oneself meet receives from oneself in order: plain copies, no channel.
-Status Communicator::AddSelfMessages(const std::vector<PointCall>& calls) {
+Status Communicator::AddSelfMessages(std::span<const PointCall> calls) {
   size_t next_recv = 0;
   const auto is_self = [this](const PointCall& call, bool sends) {
     return call.peer == parts_.rank.value() && call.sends == sends;
@@ -94,12 +95,14 @@ StatusOr<ChannelEnd*> Communicator::OpenPoint(const PointCall& call) {
   return call.sends ? channels_.Send(Rank(call.peer), index) : channels_.Recv(Rank(call.peer), index);
 }
 
-Status Communicator::BuildPoints(const std::vector<PointCall>& calls) {
+Status Communicator::BuildPoints(std::span<const PointCall> calls) {
   points_.lanes.clear();
   points_.instructions.clear();
   points_.operands.clear();
   points_.channels.clear();
   points_.send_channels.clear();
+  point_uses_.resize(2 * static_cast<size_t>(parts_.rank_count));
+  ++point_group_;
   points_.slice_bytes = kPointSliceBytes;
   for (const PointCall& call : calls) {
     if (call.peer == parts_.rank.value()) continue;
@@ -116,37 +119,29 @@ Status Communicator::BuildPoints(const std::vector<PointCall>& calls) {
     points_.slot_count = static_cast<int32_t>(std::min<uint64_t>(
         static_cast<uint64_t>(points_.slot_count), end->payload_bytes / static_cast<uint64_t>(points_.slice_bytes)));
     // The last message on the same ring, if any, goes first.
-    int32_t channel = -1;
-    int32_t after = -1;
-    for (size_t i = 0; i < points_.channels.size(); ++i) {
-      if (points_.channels[i] == end) channel = static_cast<int32_t>(i);
-    }
-    if (channel < 0) {
-      channel = static_cast<int32_t>(points_.channels.size());
+    const size_t ring = static_cast<size_t>(call.sends ? call.peer : parts_.rank_count + call.peer);
+    PointUse& use = point_uses_[ring];
+    if (use.group != point_group_) {
+      use = {point_group_, static_cast<int32_t>(points_.channels.size()), -1};
       points_.channels.push_back(end);
-      if (call.sends) points_.send_channels.push_back(channel);
-    }
-    for (size_t lane = points_.lanes.size(); lane-- > 0 && after < 0;) {
-      const BoundInstruction& other = points_.instructions[static_cast<size_t>(points_.lanes[lane].first)];
-      const auto first = static_cast<size_t>(other.operands);
-      if (points_.operands[first].channel == channel || points_.operands[first + 1].channel == channel) {
-        after = static_cast<int32_t>(lane);
-      }
+      if (call.sends) points_.send_channels.push_back(use.channel);
     }
     const auto bytes = static_cast<int64_t>(call.count * SizeOf(call.type));
     if (call.sends) {
-      AddMessage(&points_, Memory(call.buffer), Ring(channel), bytes, SaltOf(call), after);
+      AddMessage(&points_, Memory(call.buffer), Ring(use.channel), bytes, SaltOf(call), use.lane);
     } else {
-      AddMessage(&points_, Ring(channel), Memory(call.buffer), bytes, SaltOf(call), after);
+      AddMessage(&points_, Ring(use.channel), Memory(call.buffer), bytes, SaltOf(call), use.lane);
     }
+    use.lane = static_cast<int32_t>(points_.lanes.size()) - 1;
   }
   return OkStatus();
 }
 
-Status Communicator::StartPoints(const std::vector<PointCall>& calls) {
+Status Communicator::StartPoints(std::span<const PointCall> calls) {
   // relaxed: as in Start.
   if (failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed)) return Fail(error());
   current_.point_to_point = true;
+  current_.stage = VectorStage::kNone;
   const Status built = BuildPoints(calls);
   // Alone nobody waits for us; else the peers must hear of it.
   if (!built.ok()) return parts_.rank_count == 1 ? built : Fail(built);
@@ -156,11 +151,11 @@ Status Communicator::StartPoints(const std::vector<PointCall>& calls) {
   }
   current_.launch.kernel = nullptr;
   current_.launch.stream_outputs = false;
-  Begin(points_, kBoardSendRecv, 1);
-  return OkStatus();
+  ++stats_.operations;
+  return Begin(points_, kBoardSendRecv, 1);
 }
 
-Status Communicator::RunPoints(const std::vector<PointCall>& calls) {
+Status Communicator::RunPoints(std::span<const PointCall> calls) {
   MYCEL_RETURN_IF_ERROR(StartPoints(calls));
   return Wait();
 }

@@ -86,7 +86,7 @@ Status Communicator::PeerStatus(Rank peer, bool blocked_on) {
   if (current_.point_to_point) return OkStatus();
   // relaxed: one word says both which operation and what it is.
   const uint64_t theirs = board->agreement.load(std::memory_order_relaxed);
-  const uint64_t ours = AgreementWord(sequence_, current_.launch.signature);
+  const uint64_t ours = AgreementWord(sequence_, current_.agreement);
   if (theirs >> 32 == ours >> 32 && theirs != ours) {
     return InvalidUsage(Where() + ": rank " + std::to_string(peer.value()) + " disagrees: it is at operation " +
                         std::to_string(sequence_) + " " + Describe(*board) +

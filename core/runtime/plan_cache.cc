@@ -14,16 +14,19 @@ int64_t BucketOf(int64_t bytes) {
 StatusOr<const CachedPlan*> PlanCache::Find(const PlanKey& key) {
   const auto known = plans_.find(key);
   if (known != plans_.end()) return known->second.get();
-  ++misses_;
   PlanRequest request;
   request.collective = key.collective;
   request.root = Rank(key.root);
   request.bytes = key.bucket_bytes;
-  MYCEL_ASSIGN_OR_RETURN(const Plan plan, source_(request));
-  auto cached = std::make_unique<CachedPlan>();
-  cached->program = Encode(plan, rank_);
-  cached->planner = plan.planner;
+  MYCEL_ASSIGN_OR_RETURN(CachedPlan made, Make(request));
+  auto cached = std::make_unique<CachedPlan>(std::move(made));
   return plans_.emplace(key, std::move(cached)).first->second.get();
+}
+
+StatusOr<CachedPlan> PlanCache::Make(const PlanRequest& request) {
+  ++misses_;
+  MYCEL_ASSIGN_OR_RETURN(const Plan plan, source_(request));
+  return CachedPlan{Encode(plan, rank_), plan.planner};
 }
 
 }  // namespace mycel

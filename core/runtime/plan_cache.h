@@ -40,6 +40,8 @@ class PlanCache {
 
   /// The program for `key`; made on a miss. The pointer lives as long as the cache.
   StatusOr<const CachedPlan*> Find(const PlanKey& key);
+  /// A program for a request that no bucket stands for (alltoallv); not kept here, but counted as a miss.
+  StatusOr<CachedPlan> Make(const PlanRequest& request);
   uint64_t misses() const { return misses_; }
 
  private:

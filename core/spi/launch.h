@@ -51,6 +51,14 @@ struct BoundWait {
   int32_t instruction;  // absolute index
 };
 
+/// v-collectives: a memory operand lies `within` bytes into the block at `place` of its buffer, and each call says anew
+/// where its blocks begin (PlaceBlocks in core/runtime/bind.h).
+struct BoundPlace {
+  int32_t operand;  // index into BoundProgram::operands
+  int32_t place;
+  int64_t within;
+};
+
 /// Made once per (program, count, type); the arrays never change while a launch uses them.
 struct BoundProgram {
   std::vector<BoundLane> lanes;
@@ -59,6 +67,7 @@ struct BoundProgram {
   std::vector<BoundWait> waits;
   std::vector<ChannelEnd*> channels;   // by local channel number
   std::vector<int32_t> send_channels;  // those this rank writes
+  std::vector<BoundPlace> places;      // v-collectives only
   Protocol protocol = Protocol::kSlot;
   int64_t slice_bytes = 0;
   int32_t slot_count = 0;

@@ -110,6 +110,7 @@ std::vector<PassInfo> LoweringPasses() {
 }
 
 bool AllowsDirect(const Schedule& schedule) {
+  if (!schedule.block_units.empty()) return true;  // v-collectives have no in-place form
   lower::Draft draft;
   draft.schedule = schedule;
   draft.contract = {schedule.collective, schedule.rank_count, schedule.root};

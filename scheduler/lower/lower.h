@@ -53,7 +53,7 @@ struct PassInfo {
 std::vector<PassInfo> LoweringPasses();
 
 /// Whether the schedule may run with Protocol::kDirect, where peers read a rank's memory late: true when, in place, no
-/// tree overwrites what another tree sends. (One-shot allreduce and alltoall do.)
+/// tree overwrites what another tree sends (one-shot allreduce and alltoall do), or when there is no in-place form.
 bool AllowsDirect(const Schedule& schedule);
 
 /// The plan of `schedule`. InvalidArgument when the schedule is malformed (the tree is named) or an option is unknown.

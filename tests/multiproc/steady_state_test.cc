@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -98,6 +99,38 @@ struct Counts {
   bool right;
 };
 
+/// An uneven exchange of two ranks, and its plan.
+class Exchange {
+ public:
+  Exchange(mycelComm_t comm, int rank, size_t count) : comm_(comm) {
+    // Rank 0 sends itself nothing; the longest leg goes from 0 to 1.
+    const size_t matrix[2][2] = {{0, count / 2}, {count / 4, 3}};
+    for (size_t peer = 0; peer < 2; ++peer) {
+      send_[peer] = matrix[rank][peer];
+      recv_[peer] = matrix[peer][rank];
+    }
+    at_[1] = count / 2;
+    made_ = mycelAllToAllvPlanCreate(&plan_, send_, recv_, mycelFloat, comm) == mycelSuccess;
+  }
+  bool Run(const float* send, float* recv) const {
+    bool ok = made_;
+    recv[at_[1]] = 0;
+    ok &= mycelAllToAllv(send, send_, at_, recv, recv_, at_, mycelFloat, comm_, nullptr) == mycelSuccess;
+    ok &= recv_[1] == 0 || recv[at_[1]] == 1.0F;
+    ok &= mycelAllToAllvPlanRun(plan_, mycelDispatch, send, at_, recv, at_, nullptr) == mycelSuccess;
+    ok &= mycelAllToAllvPlanRun(plan_, mycelCombine, send, at_, recv, at_, nullptr) == mycelSuccess;
+    return ok;
+  }
+
+ private:
+  mycelComm_t comm_;
+  size_t send_[2];
+  size_t recv_[2];
+  size_t at_[2] = {0, 0};
+  mycelAllToAllvPlan_t plan_ = nullptr;
+  bool made_ = false;
+};
+
 bool RunAll(mycelComm_t comm, std::vector<float>& send, std::vector<float>& recv, size_t count) {
   bool ok = mycelAllReduce(send.data(), recv.data(), count, mycelFloat, mycelSum, comm, nullptr) == mycelSuccess;
   ok &= recv[count - 1] == 2.0F;
@@ -109,28 +142,42 @@ bool RunAll(mycelComm_t comm, std::vector<float>& send, std::vector<float>& recv
   return ok;
 }
 
-class SteadyState : public ::testing::TestWithParam<bool> {};
+/// How alltoallv goes depends on the planner and on how many servers there are.
+struct Way {
+  const char* topology;
+  const char* planner;
+};
+
+class SteadyState : public ::testing::TestWithParam<std::tuple<bool, Way>> {};
 
 TEST_P(SteadyState, AllocatesNothingLocksNothingAndMakesNoSystemCall) {
-  const bool direct_reads = GetParam();
+  const auto& [direct_reads, way] = GetParam();
+  setenv("MYCEL_TOPO", way.topology, 1);
+  setenv("MYCEL_PLANNER", way.planner, 1);
   setenv("MYCEL_DIRECT", direct_reads ? "auto" : "off", 1);
   setenv("MYCEL_WAIT", "spin", 1);  // with fewer free cores than ranks any other mode yields, which is a system call
   setenv("MYCEL_TIMEOUT", "60", 1);
   auto* shared = static_cast<Counts*>(
       mmap(nullptr, 2 * sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(shared, MAP_FAILED);
-  const auto outcomes = RunRanks(2, [shared, direct_reads](mycelComm_t comm, int rank) {
+  const auto outcomes = RunRanks(2, [shared, direct_reads = direct_reads](mycelComm_t comm, int rank) {
     const std::vector<size_t> sizes = {2, 256, 4096, 65536, 1 << 20};
     std::vector<float> send(1 << 20, 1.0F);
     std::vector<float> recv(1 << 20);
     bool right = true;
-    for (size_t count : sizes) right &= RunAll(comm, send, recv, count);  // plans, bounds and maps everything
+    std::vector<Exchange> exchanges;
+    for (size_t count : sizes) exchanges.emplace_back(comm, rank, count);
+    const auto run_all = [&] {
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        right &= RunAll(comm, send, recv, sizes[i]);
+        right &= exchanges[i].Run(send.data(), recv.data());
+      }
+    };
+    run_all();  // plans, bounds and maps everything
     if (!TrapSystemCalls(direct_reads)) return 1;
     g_allocations = g_locks = g_system_calls = 0;
     g_counting = true;
-    for (int i = 0; i < 20; ++i) {
-      for (size_t count : sizes) right &= RunAll(comm, send, recv, count);
-    }
+    for (int i = 0; i < 8; ++i) run_all();
     g_counting = false;
     shared[rank] = {g_allocations.load(), g_locks.load(), g_system_calls.load(), g_last_system_call.load(), right};
     _exit(0);  // the communicator cannot be destroyed without system calls
@@ -144,9 +191,15 @@ TEST_P(SteadyState, AllocatesNothingLocksNothingAndMakesNoSystemCall) {
     EXPECT_EQ(shared[rank].system_calls, 0U) << "the last one was number " << shared[rank].last_system_call;
   }
   munmap(shared, 2 * sizeof(Counts));
+  unsetenv("MYCEL_TOPO");
+  unsetenv("MYCEL_PLANNER");
 }
 
-INSTANTIATE_TEST_SUITE_P(DirectReads, SteadyState, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(DirectReads, SteadyState,
+                         ::testing::Combine(::testing::Bool(),
+                                            // Messages; plans; counts compared, then messages.
+                                            ::testing::Values(Way{"host-2", "auto"}, Way{"servers-2x1", "direct"},
+                                                              Way{"servers-2x1", "auto"})));
 
 TEST(SteadyStateCounters, Count) {
   g_counting = true;

@@ -1,5 +1,6 @@
 #include "tests/sim/sim_world.h"
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "core/topo/gallery.h"
 #include "scheduler/lower/lower.h"
 #include "scheduler/select/planners.h"
+#include "tests/conformance/relay_schedule.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/sim_device.h"
 #include "tests/sim/sim_transport.h"
@@ -32,6 +34,7 @@ struct ScriptedCall {
   int32_t root;
   uint64_t count;
   bool in_place;
+  std::vector<size_t> counts;  // alltoallv: row = sender
 };
 
 /// A small exact value, different for rank, block and index.
@@ -65,6 +68,11 @@ class Script {
   StatusOr<Plan> PlanFor(const PlanRequest& wanted, uint64_t salt) const {
     Rng rng(salt * 1000003 + static_cast<uint64_t>(wanted.collective) * 97 + static_cast<uint64_t>(wanted.bytes) +
             static_cast<uint64_t>(wanted.root.value() + 1) * 7);
+    if (wanted.collective == Collective::kAllToAllV && rng.OneIn(2)) {
+      // Relays, whoever might have planned them.
+      MYCEL_ASSIGN_OR_RETURN(const Schedule relays, RelaySchedule(*topology, wanted.demand, &rng));
+      return Lowered(relays, &rng);
+    }
     PlanRequest request = wanted;
     std::vector<const Planner*> able;
     for (const Planner* planner : AllPlanners()) {
@@ -75,15 +83,7 @@ class Script {
     request.variant = variants[rng.Below(variants.size())];
     StatusOr<Schedule> schedule = planner.MakeSchedule(*topology, request);
     if (!schedule.ok()) return schedule.status();
-    LowerOptions options;
-    options.pipelined = rng.OneIn(2) ? Pipelining::kOn : Pipelining::kAuto;
-    options.slice_bytes = int64_t{64} << rng.Below(5);
-    options.slot_count = 0;
-    options.channel_bytes = kSimPayloadBytes;
-    MYCEL_ASSIGN_OR_RETURN(Plan plan, Lower(*schedule, *topology, options));
-    TightenSlots(&plan);
-    MYCEL_RETURN_IF_ERROR(Verify(plan));
-    return plan;
+    return Lowered(*schedule, &rng);
   }
 
   int32_t ranks = 0;
@@ -91,6 +91,18 @@ class Script {
   std::vector<ScriptedCall> calls;
 
  private:
+  StatusOr<Plan> Lowered(const Schedule& schedule, Rng* rng) const {
+    LowerOptions options;
+    options.pipelined = rng->OneIn(2) ? Pipelining::kOn : Pipelining::kAuto;
+    options.slice_bytes = int64_t{64} << rng->Below(5);
+    options.slot_count = 0;
+    options.channel_bytes = kSimPayloadBytes;
+    MYCEL_ASSIGN_OR_RETURN(Plan plan, Lower(schedule, *topology, options));
+    TightenSlots(&plan);
+    MYCEL_RETURN_IF_ERROR(Verify(plan));
+    return plan;
+  }
+
   /// The fewest slots that the verifier allows: wraps and full rings all the time.
   static void TightenSlots(Plan* plan) {
     const int32_t generous = plan->slot_count;
@@ -102,14 +114,25 @@ class Script {
   ScriptedCall RandomCall() {
     const std::vector<CollectiveInfo>& all = AllCollectives();
     ScriptedCall call;
-    do {
-      call.collective = all[rng_.Below(all.size())].collective;
-    } while (call.collective == Collective::kAllToAllV);
+    call.collective = all[rng_.Below(all.size())].collective;
+    if (call.collective == Collective::kAllToAllV) return RandomExchange();
     const ReduceOp ops[] = {ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kMin};
     call.op = InfoOf(call.collective).reduces ? ops[rng_.Below(3)] : ReduceOp::kSum;
     call.root = InfoOf(call.collective).rooted ? static_cast<int32_t>(rng_.Below(static_cast<uint64_t>(ranks))) : -1;
     call.count = rng_.OneIn(4) ? rng_.Below(8) : rng_.Below(900);
     call.in_place = rng_.OneIn(3);
+    return call;
+  }
+
+  /// Often one that was there before: a look-up then, on every rank alike.
+  ScriptedCall RandomExchange() {
+    ScriptedCall call = {Collective::kAllToAllV, ReduceOp::kSum, -1, 0, false, {}};
+    for (const ScriptedCall& before : calls) {
+      if (before.collective == Collective::kAllToAllV && rng_.OneIn(2)) return before;
+    }
+    for (int32_t pair = 0; pair < ranks * ranks; ++pair) {
+      call.counts.push_back(rng_.OneIn(3) ? 0 : rng_.Below(rng_.OneIn(3) ? 300 : 20));
+    }
     return call;
   }
 
@@ -135,6 +158,7 @@ class RankActor {
 
   void RunCall(size_t index) {
     const ScriptedCall& it = script_.calls[index];
+    if (it.collective == Collective::kAllToAllV) return RunExchange(index);
     const Contract contract{it.collective, script_.ranks, Rank(it.root)};
     const std::vector<int32_t> send_blocks = contract.SendBlocks(rank_);
     const std::vector<int32_t> recv_blocks = contract.RecvBlocks(rank_);
@@ -161,15 +185,7 @@ class RankActor {
     call.count = it.count;
     call.send = send_blocks.empty() ? nullptr : send;
     call.recv = recv_blocks.empty() ? nullptr : recv;
-    Status status = communicator_->Start(call);
-    while (status.ok() && communicator_->running() && !stop_) {
-      bool idle = false;
-      status = communicator_->Advance(&idle);
-      if (!idle) ++progress_;
-      if (idle) Fiber::Yield();
-    }
-    if (stop_) return;
-    if (!status.ok()) return Blame(index, StatusMessage(status));
+    if (!Drive(index, call)) return;
     for (size_t place = 0; place < recv_blocks.size(); ++place) {
       for (uint64_t i = 0; i < it.count; ++i) {
         const int32_t want = ExpectedOf(contract, it.op, recv_blocks[place], i);
@@ -180,6 +196,68 @@ class RankActor {
         }
       }
     }
+  }
+
+  /// The call to its end; false when there is nothing to look at.
+  bool Drive(size_t index, const CollectiveCall& call) {
+    Status status = communicator_->Start(call);
+    while (status.ok() && communicator_->running() && !stop_) {
+      bool idle = false;
+      status = communicator_->Advance(&idle);
+      if (!idle) ++progress_;
+      if (idle) Fiber::Yield();
+    }
+    if (!stop_ && !status.ok()) Blame(index, StatusMessage(status));
+    return !stop_ && status.ok();
+  }
+
+  /// alltoallv by plan, blocks in descending order with a gap after each.
+  void RunExchange(size_t index) {
+    const std::vector<size_t>& counts = script_.calls[index].counts;
+    const auto n = static_cast<size_t>(script_.ranks);
+    std::vector<size_t> row, column;
+    for (size_t peer = 0; peer < n; ++peer) {
+      row.push_back(counts[rank_.index() * n + peer]);
+      column.push_back(counts[peer * n + rank_.index()]);
+    }
+    const auto place = [n](const std::vector<size_t>& lengths, size_t* end) {
+      std::vector<size_t> at(n);
+      for (size_t peer = n; peer-- > 0;) {
+        at[peer] = *end;
+        *end += lengths[peer] + 1;
+      }
+      return at;
+    };
+    size_t sent = 0;
+    size_t received = 0;
+    const std::vector<size_t> send_at = place(row, &sent);
+    const std::vector<size_t> recv_at = place(column, &received);
+    std::vector<int32_t>& send = memories_.emplace_back(sent, -777);
+    std::vector<int32_t>& recv = memories_.emplace_back(received, -777);
+    std::vector<int32_t> expected(received, -777);
+    for (size_t peer = 0; peer < n; ++peer) {
+      const auto out = static_cast<int32_t>(rank_.index() * n + peer);
+      const auto in = static_cast<int32_t>(peer * n + rank_.index());
+      for (size_t i = 0; i < row[peer]; ++i) send[send_at[peer] + i] = ValueOf(rank_.value(), out, i);
+      for (size_t i = 0; i < column[peer]; ++i) {
+        expected[recv_at[peer] + i] = ValueOf(static_cast<int32_t>(peer), in, i);
+      }
+    }
+    VectorArrays arrays;
+    arrays.send_counts = row.data();
+    arrays.send_at = send_at.data();
+    arrays.recv_counts = column.data();
+    arrays.recv_at = recv_at.data();
+    CollectiveCall call;
+    call.collective = Collective::kAllToAllV;
+    call.type = DataType::kInt32;
+    call.send = send.data();
+    call.recv = recv.data();
+    call.vector = &arrays;
+    if (!Drive(index, call) || recv == expected) return;
+    const auto wrong = std::mismatch(recv.begin(), recv.end(), expected.begin());
+    Blame(index, "element " + std::to_string(wrong.first - recv.begin()) + " of the receive buffer: got " +
+                     std::to_string(*wrong.first) + ", expected " + std::to_string(*wrong.second));
   }
 
   void Blame(size_t index, const std::string& what) {

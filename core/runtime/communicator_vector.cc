@@ -1,0 +1,227 @@
+// alltoallv by plan: agree on the matrix (counts.h), look its plan up or make it, run it.
+//
+// The stages of one operation are launches after each other; Advance begins the next when one is done, so a group
+// drives several communicators through them. They share a sequence number and differ in salt, and the board shows one
+// agreement word throughout: ranks in different stages of one alltoallv do not disagree.
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/log.h"
+#include "core/runtime/communicator.h"
+
+namespace mycel {
+namespace {
+
+constexpr uint32_t kSequenceStep = 0x9E3779B1u;
+constexpr uint32_t kWordsSalt = 0x5bd1e995u;
+constexpr uint32_t kRowsSalt = 0x7feb352du;
+constexpr uint32_t kRefusedSalt = 0x846ca68bu;
+
+/// What ranks must have in common before they know each other's counts.
+uint32_t AgreementOf(const CollectiveCall& call) {
+  const VectorArrays& arrays = *call.vector;
+  const uint64_t kind = arrays.make != nullptr ? 2 : arrays.plan != nullptr ? 1 : 0;
+  const uint64_t what = static_cast<uint64_t>(Collective::kAllToAllV) << 16 | static_cast<uint64_t>(call.type) << 8;
+  return MixSignature(what | kind, arrays.plan == nullptr ? 0 : arrays.plan->plan_hash ^ arrays.plan->key);
+}
+
+uint64_t SumOf(const std::vector<uint64_t>& values) {
+  uint64_t sum = 0;
+  for (const uint64_t value : values) sum += value;
+  return sum;
+}
+
+/// Whether the plan was made for these counts of this rank: true but for a collision of hashes.
+bool Fits(const VectorPlan& plan, const VectorArrays& arrays, size_t element_bytes) {
+  bool fits = true;
+  for (size_t peer = 0; peer < plan.send_bytes.size(); ++peer) {
+    fits &= plan.send_bytes[peer] == arrays.send_counts[peer] * element_bytes;
+    fits &= plan.recv_bytes[peer] == arrays.recv_counts[peer] * element_bytes;
+  }
+  return fits;
+}
+
+}  // namespace
+
+Status Communicator::Decline(const Status& status) {
+  current_.running = false;
+  if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kIdle), std::memory_order_relaxed);
+  return MakeStatus(status.code(), Where() + ": " + StatusMessage(status));
+}
+
+/// What a count cannot tell; hence about the last matrix.
+std::string Communicator::ExplainVector() const {
+  if (!parts_.plans_vectors) return "alltoallv: as messages, one for each leg";
+  std::string text = "alltoallv: a plan for each matrix of counts, " + std::to_string(vectors_.known.size()) + " known";
+  const VectorPlan* last = nullptr;
+  for (const auto& [key, plan] : vectors_.known) {
+    if (last == nullptr || plan->last_used > last->last_used) last = plan.get();
+  }
+  if (last == nullptr) return text;
+  text += "; the last one: planner " + last->planner;
+  if (last->as_messages) return text + ", run as messages";
+  return text + ", " + std::to_string(last->program->lanes.size()) + " lane(s), slices of at most " +
+         std::to_string(last->program->slice_bytes) + " bytes, " + std::to_string(last->program->scratch_bytes) +
+         " bytes of staging on this rank";
+}
+
+Status Communicator::StartVector(const CollectiveCall& call) {
+  current_.agreement = AgreementOf(call) + static_cast<uint32_t>(sequence_) * kSequenceStep;
+  PostOnBoard(call, current_.agreement);
+  if (call.vector->plan != nullptr) return BeginMove(call.vector->plan);
+  current_.stage = VectorStage::kWords;
+  vectors_.words.resize(static_cast<size_t>(parts_.rank_count));
+  vectors_.word = WordOf(parts_.rank.value(), parts_.rank_count, call.vector->send_counts, call.vector->recv_counts,
+                         SizeOf(call.type));
+  return BeginGather(&vectors_.word, vectors_.words.data(), sizeof(CountsWord), kWordsSalt);
+}
+
+Status Communicator::NextStage() {
+  switch (current_.stage) {
+    case VectorStage::kWords:
+      return JudgeCounts();
+    case VectorStage::kRows:
+      return PlanRows();
+    case VectorStage::kRefused: {
+      const Status why = WhyRefused(vectors_.tables.data(), parts_.rank_count, SizeOf(current_.call.type));
+      // A number that cannot be is an argument like any other; ranks that disagree have gone separate ways.
+      if (why.code() == StatusCode::kInvalidArgument) return Decline(why);
+      return Fail(MakeStatus(why.code(), Where() + ": " + StatusMessage(why)));
+    }
+    case VectorStage::kNone:
+    case VectorStage::kMove:
+      break;
+  }
+  return Finish();
+}
+
+Status Communicator::JudgeCounts() {
+  const VectorArrays& arrays = *current_.call.vector;
+  const CountsVerdict verdict = Judge(vectors_.words.data(), parts_.rank_count, &vectors_.key);
+  if (verdict == CountsVerdict::kAgree && arrays.make == nullptr) {
+    const auto known = vectors_.known.find(vectors_.key);
+    if (known != vectors_.known.end()) {
+      if (!Fits(*known->second, arrays, SizeOf(current_.call.type))) {
+        return Fail(InternalError(Where() + ": two matrices of counts have one hash; change any count"));
+      }
+      return BeginMove(known->second.get());
+    }
+  }
+  // Rows make the matrix; to name a pair that disagrees takes the columns, too.
+  const bool refused = verdict != CountsVerdict::kAgree;
+  const auto n = static_cast<size_t>(parts_.rank_count);
+  const size_t numbers = refused ? 2 * n : n;
+  vectors_.table.assign(arrays.send_counts, arrays.send_counts + n);
+  if (refused) vectors_.table.insert(vectors_.table.end(), arrays.recv_counts, arrays.recv_counts + n);
+  vectors_.tables.resize(n * numbers);
+  current_.stage = refused ? VectorStage::kRefused : VectorStage::kRows;
+  return BeginGather(vectors_.table.data(), vectors_.tables.data(), numbers * sizeof(uint64_t),
+                     refused ? kRefusedSalt : kRowsSalt);
+}
+
+StatusOr<VectorPlan> Communicator::MakeVectorPlan(uint64_t key, std::vector<int64_t> demand) {
+  const auto n = static_cast<size_t>(parts_.rank_count);
+  VectorPlan made;
+  made.key = key;
+  made.last_used = sequence_;
+  int64_t total = 0;
+  for (const int64_t bytes : demand) total += bytes;
+  for (size_t peer = 0; peer < n; ++peer) {
+    made.send_bytes.push_back(static_cast<uint64_t>(demand[parts_.rank.index() * n + peer]));
+    made.recv_bytes.push_back(static_cast<uint64_t>(demand[peer * n + parts_.rank.index()]));
+  }
+  made.send_total = SumOf(made.send_bytes);
+  made.recv_total = SumOf(made.recv_bytes);
+  PlanRequest request;
+  request.collective = Collective::kAllToAllV;
+  request.bytes = total / parts_.rank_count;
+  request.demand = std::move(demand);
+  const bool may_be_messages = current_.call.vector->make == nullptr && !parts_.message_planner.empty();
+  StatusOr<CachedPlan> found = plans_.Make(request);
+  stats_.plans_made = plans_.misses();
+  if (may_be_messages && found.status().code() == StatusCode::kUnimplemented) {
+    MYCEL_LOG(kInfo) << Where() << ": runs as messages; " << StatusMessage(found.status());
+    made.planner = "none";
+    made.as_messages = true;
+    return made;
+  }
+  if (!found.ok()) return found.status();
+  const CachedPlan& plan = *found;
+  // A plan file may be for another matrix; a planner's units are the bytes it was asked for.
+  for (size_t block = 0; block < n * n; ++block) {
+    if (plan.program.block_units.size() == n * n && plan.program.block_units[block] == request.demand[block]) continue;
+    return InvalidArgument("the plan of planner '" + plan.planner + "' is for another matrix: this call has " +
+                           std::to_string(request.demand[block]) + " bytes from rank " + std::to_string(block / n) +
+                           " to rank " + std::to_string(block % n) + ", the plan " +
+                           (plan.program.block_units.size() == n * n ? std::to_string(plan.program.block_units[block])
+                                                                     : std::string("has no such block")));
+  }
+  made.planner = plan.planner;
+  made.plan_hash = plan.program.plan_hash;
+  made.as_messages = may_be_messages && plan.planner == parts_.message_planner;
+  if (made.as_messages) return made;
+  MYCEL_ASSIGN_OR_RETURN(made.program, Bind(plan.program, DataType::kUint8, 0, channels_));
+  return made;
+}
+
+Status Communicator::PlanRows() {
+  const auto n = static_cast<size_t>(parts_.rank_count);
+  const size_t element_bytes = SizeOf(current_.call.type);
+  std::vector<int64_t> demand(n * n);
+  for (size_t pair = 0; pair < n * n; ++pair) {
+    demand[pair] = static_cast<int64_t>(vectors_.tables[pair] * element_bytes);
+  }
+  VectorPair* pair = current_.call.vector->make;
+  if (pair != nullptr) {
+    std::vector<int64_t> transposed(n * n);
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t j = 0; j < n; ++j) transposed[j * n + i] = demand[i * n + j];
+    }
+    StatusOr<VectorPlan> dispatch = MakeVectorPlan(vectors_.key, std::move(demand));
+    if (!dispatch.ok()) return Decline(dispatch.status());
+    StatusOr<VectorPlan> combine = MakeVectorPlan(~vectors_.key, std::move(transposed));
+    if (!combine.ok()) return Decline(combine.status());
+    pair->dispatch = *std::move(dispatch);
+    pair->combine = *std::move(combine);
+    pair->element_bytes = element_bytes;
+    return Finish();
+  }
+  StatusOr<VectorPlan> made = MakeVectorPlan(vectors_.key, std::move(demand));
+  // Planning is a pure function: what one rank cannot plan, none can.
+  if (!made.ok()) return Decline(made.status());
+  auto& known = vectors_.known;
+  if (known.size() >= VectorPlans::kMost) {
+    known.erase(std::min_element(known.begin(), known.end(), [](const auto& a, const auto& b) {
+      return a.second->last_used < b.second->last_used;
+    }));
+  }
+  auto& kept = known[vectors_.key];
+  kept = std::make_unique<VectorPlan>(*std::move(made));
+  return BeginMove(kept.get());
+}
+
+Status Communicator::BeginMove(VectorPlan* plan) {
+  const CollectiveCall& call = current_.call;
+  current_.stage = VectorStage::kMove;
+  plan->last_used = sequence_;
+  const uint32_t signature = MixSignature(plan->plan_hash, plan->key) + current_.agreement;
+  if (plan->as_messages) {
+    vectors_.legs.clear();
+    AppendLegs(call, parts_.rank.value(), parts_.rank_count, &vectors_.legs);
+    const Status built = BuildPoints(vectors_.legs);
+    if (!built.ok()) return Fail(built);
+    current_.launch.kernel = nullptr;
+    current_.launch.stream_outputs = false;
+    return Begin(points_, signature, 1);
+  }
+  PlaceBlocks(call.vector->send_at, call.vector->recv_at, SizeOf(call.type), plan->program.get());
+  Launch& launch = current_.launch;
+  launch.bases[static_cast<size_t>(OperandBase::kSend)] = static_cast<std::byte*>(const_cast<void*>(call.send));
+  launch.bases[static_cast<size_t>(OperandBase::kRecv)] = static_cast<std::byte*>(call.recv);
+  launch.kernel = nullptr;  // nothing is reduced
+  launch.stream_outputs = std::max(plan->send_total, plan->recv_total) > parts_.cache_bytes;
+  return Begin(*plan->program, signature, 1);
+}
+
+}  // namespace mycel
