@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -210,6 +211,80 @@ TEST(Plan, TheExplanationNamesCutTreesAndLinks) {
   const CliResult alone = RunCli({"plan", "--topo", "ring1", "--collective", "allgather", "--explain"});
   EXPECT_EQ(alone.exit_code, 0) << alone.err;
   EXPECT_THAT(alone.out, Not(HasSubstr("what the trees look like")));
+}
+
+/// The lines of the table of forests, split at two or more blanks; one line where there is none.
+std::vector<std::vector<std::string>> TradeoffOf(const std::vector<std::string>& arguments) {
+  const CliResult result = RunCli(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream text(result.out);
+  std::vector<std::vector<std::string>> rows;
+  for (std::string line; std::getline(text, line);) {
+    if (rows.empty() && line.find("what more trees would buy") == std::string::npos) continue;
+    if (line.empty()) break;
+    std::vector<std::string>& row = rows.emplace_back();
+    for (size_t at = line.find_first_not_of(' '); at < line.size(); at = line.find_first_not_of(' ', at)) {
+      const size_t end = std::min(line.find("  ", at), line.size());
+      row.push_back(line.substr(at, end - at));
+      at = end;
+    }
+  }
+  return rows;
+}
+
+TEST(Plan, TheExplanationSaysWhatMoreTreesWouldBuy) {
+  std::vector<std::string> arguments = {"plan",      "--topo", "dgx1-v100", "--collective", "allgather",
+                                        "--planner", "forest", "--bytes",   "16M",          "--explain"};
+  const auto rows = TradeoffOf(arguments);
+  ASSERT_EQ(rows.size(), 7U);
+  EXPECT_THAT(rows[1], ElementsAre("trees per root", "1/x", "of the optimum", "most hops", "on average",
+                                   "distinct trees", "estimated for 16 MiB"));
+  const std::vector<std::string> counts = {"1", "2", "3", "4", "6 (exact)"};
+  for (size_t i = 0; i < counts.size(); ++i) EXPECT_EQ(rows[i + 2][0], counts[i]);
+  EXPECT_EQ(rows[2][1], "3/50");
+  EXPECT_EQ(rows[2][2], "77.8 %");
+  EXPECT_EQ(rows[6][1], "7/150");
+  EXPECT_EQ(rows[6][2], "100 %");
+  EXPECT_EQ(rows[6].back(), "this plan");
+  // Every row is what the planner makes when asked for so many trees.
+  for (const size_t i : {2U, 3U, 4U}) {
+    const ordered_json json = RunJson({"plan", "--topo", "dgx1-v100", "--collective", "allgather", "--planner",
+                                       "forest", "--trees-per-root", rows[i][0], "--json"});
+    EXPECT_EQ(json["achieved"]["inv_x"], rows[i][1]);
+    EXPECT_EQ(json["trees"]["depth_max"].dump(), rows[i][3]);
+    EXPECT_EQ(json["trees"]["distinct"].dump(), rows[i][5]);
+  }
+  // The plan at hand is marked, also where it is not the exact one.
+  arguments.insert(arguments.end(), {"--trees-per-root", "2"});
+  const auto asked = TradeoffOf(arguments);
+  ASSERT_EQ(asked.size(), 7U);
+  EXPECT_EQ(asked[3].back(), "this plan");
+  EXPECT_EQ(asked[6].size(), 7U);
+}
+
+TEST(Plan, TheTableOfForestsIsShortOrAbsentWhereItSaysNothing) {
+  // Counts that make the same forest share a row.
+  const auto same =
+      TradeoffOf({"plan", "--topo", "torus-4x4", "--collective", "reduce_scatter", "--planner", "forest", "--explain"});
+  ASSERT_EQ(same.size(), 4U);
+  EXPECT_EQ(same[2][0], "1, 2, 3");
+  EXPECT_EQ(same[3][0], "4 (exact)");
+  const auto one =
+      TradeoffOf({"plan", "--topo", "mesh-3x3", "--collective", "allgather", "--planner", "forest", "--explain"});
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_THAT(one[0].back(), HasSubstr("one tree per root"));
+  EXPECT_TRUE(
+      TradeoffOf({"plan", "--topo", "ring8", "--collective", "allgather", "--planner", "ring", "--explain"}).empty());
+}
+
+// Equal trees are one tree of the schedule, which is no reason to say that the planner did not obey.
+TEST(Plan, EqualTreesCountAsOftenAsTheyAre) {
+  for (const char* collective : {"allgather", "allreduce", "reduce_scatter"}) {
+    const ordered_json json = RunJson({"plan", "--topo", "dgx-a100-x2", "--collective", collective, "--planner",
+                                       "forest", "--trees-per-root", "3", "--json"});
+    EXPECT_EQ(json["trees"]["per_root"], 1);
+    EXPECT_EQ(json["trees"]["distinct"], 16);
+  }
 }
 
 TEST(Plan, AllToAllV) {

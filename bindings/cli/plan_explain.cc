@@ -10,6 +10,7 @@
 #include "bindings/cli/simulation.h"
 #include "bindings/cli/terminal.h"
 #include "bindings/cli/tree_heights.h"
+#include "bindings/cli/tree_tradeoff.h"
 #include "core/base/bytes.h"
 #include "scheduler/select/planners.h"
 
@@ -231,8 +232,9 @@ std::string PredictionText(const PlanReport& report, const SimResult& sim) {
 StatusOr<std::string> ExplainPlan(const PlanReport& report) {
   SimOptions options = SimOptionsFor(report.topology, report.request.bytes);
   MYCEL_ASSIGN_OR_RETURN(const SimResult sim, Simulate(report.made.choice.plan, report.topology, options));
-  return PlanText(report) + ContestText(report) + OptimumText(report) + TreesText(report) + LinksText(report) +
-         PredictionText(report, sim);
+  MYCEL_ASSIGN_OR_RETURN(const std::string tradeoff, TreeTradeoffText(report));
+  return PlanText(report) + ContestText(report) + OptimumText(report) + TreesText(report) + tradeoff +
+         LinksText(report) + PredictionText(report, sim);
 }
 
 }  // namespace mycel::cli

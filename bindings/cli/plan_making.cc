@@ -106,9 +106,11 @@ TreeFacts FactsOf(const Schedule& schedule) {
   TreeFacts facts;
   std::vector<int64_t> depth(static_cast<size_t>(schedule.rank_count));
   std::map<Rank, int64_t> of_root;
+  std::map<Rank, int64_t> units_of_root;
   std::set<std::pair<Rank, std::vector<std::pair<Rank, Rank>>>> shapes;
   for (const Tree& tree : schedule.trees) {
     facts.per_root = std::max(facts.per_root, ++of_root[tree.root]);
+    facts.units = std::max(facts.units, units_of_root[tree.root] += tree.chunk.units());
     facts.depth_max = std::max(
         {facts.depth_max, HeightOf(tree.root, tree.up, false, &depth), HeightOf(tree.root, tree.down, true, &depth)});
     facts.stages = std::max<int64_t>(facts.stages, tree.stage + 1);

@@ -36,7 +36,8 @@ StatusOr<PlanRequest> RequestOf(const PlanArguments& arguments, const Topology& 
 
 /// What a schedule's trees look like.
 struct TreeFacts {
-  int64_t per_root = 0;   // most trees that one root has
+  int64_t per_root = 0;   // most trees that one root has; equal ones are one
+  int64_t units = 0;      // of the root that has most: its trees, equal ones counted as often as there are
   int64_t distinct = 0;   // trees that differ in root or edges
   int64_t depth_max = 0;  // hops from a root to its farthest rank
   int64_t stages = 0;

@@ -3,6 +3,31 @@
 #include <algorithm>
 
 namespace mycel::cli {
+namespace {
+
+/// Trees by height; `height_of` gives 0 for those that do not count.
+template <typename HeightOfTree>
+TreeHeights Collect(const Schedule& schedule, const HeightOfTree& height_of) {
+  TreeHeights heights;
+  double total = 0;
+  for (const Tree& tree : schedule.trees) {
+    const int64_t hops = height_of(tree);
+    if (hops == 0 || tree.chunk.units() == 0) continue;
+    const auto units = static_cast<double>(tree.chunk.units());
+    HeightRow& row = heights.rows[hops];
+    ++row.trees;
+    row.share += units;
+    total += units;
+    heights.max = std::max(heights.max, hops);
+    heights.mean += units * static_cast<double>(hops);
+  }
+  if (total == 0) return heights;
+  heights.mean /= total;
+  for (auto& [hops, row] : heights.rows) row.share /= total;
+  return heights;
+}
+
+}  // namespace
 
 int64_t HeightOf(Rank root, const std::vector<TreeEdge>& edges, bool down, std::vector<int64_t>* depth) {
   int64_t deepest = 0;
@@ -22,25 +47,16 @@ int64_t HeightOf(Rank root, const std::vector<TreeEdge>& edges, bool down, std::
 }
 
 TreeHeights HeightsOf(const Schedule& schedule, bool down) {
-  TreeHeights heights;
   std::vector<int64_t> depth(static_cast<size_t>(schedule.rank_count));
-  double total = 0;
-  for (const Tree& tree : schedule.trees) {
-    const std::vector<TreeEdge>& edges = down ? tree.down : tree.up;
-    if (edges.empty() || tree.chunk.units() == 0) continue;
-    const int64_t hops = HeightOf(tree.root, edges, down, &depth);
-    const auto units = static_cast<double>(tree.chunk.units());
-    HeightRow& row = heights.rows[hops];
-    ++row.trees;
-    row.share += units;
-    total += units;
-    heights.max = std::max(heights.max, hops);
-    heights.mean += units * static_cast<double>(hops);
-  }
-  if (total == 0) return heights;
-  heights.mean /= total;
-  for (auto& [hops, row] : heights.rows) row.share /= total;
-  return heights;
+  return Collect(schedule,
+                 [&](const Tree& tree) { return HeightOf(tree.root, down ? tree.down : tree.up, down, &depth); });
+}
+
+TreeHeights HopsOf(const Schedule& schedule) {
+  std::vector<int64_t> depth(static_cast<size_t>(schedule.rank_count));
+  return Collect(schedule, [&](const Tree& tree) {
+    return HeightOf(tree.root, tree.up, false, &depth) + HeightOf(tree.root, tree.down, true, &depth);
+  });
 }
 
 }  // namespace mycel::cli

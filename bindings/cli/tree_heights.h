@@ -27,5 +27,7 @@ struct TreeHeights {
 
 /// Of the trees that reduce (`down` false) or broadcast; no rows where there are none.
 TreeHeights HeightsOf(const Schedule& schedule, bool down);
+/// Of whole trees: up to the root and down again, one after the other.
+TreeHeights HopsOf(const Schedule& schedule);
 
 }  // namespace mycel::cli
