@@ -136,6 +136,21 @@ StatusOr<Topology> TopologyFor(const Settings& settings, int32_t rank_count) {
   return topology;
 }
 
+size_t PayloadBytes(const Settings& settings, int32_t rank_count) {
+  return settings.payload_bytes != 0 ? settings.payload_bytes : PayloadBytesFor(rank_count);
+}
+
+/// Slices are at most slice_bytes long, so a plan may be run with shorter ones; every rank comes to the same.
+void FitRings(const std::string& name, int64_t ring_bytes, Plan* plan) {
+  if (plan->protocol == Protocol::kDirect || plan->slice_bytes * plan->slot_count <= ring_bytes) return;
+  const int64_t fitting = ring_bytes / plan->slot_count / 64 * 64;
+  if (fitting < 64) return;  // whoever binds the plan says what it needs
+  MYCEL_LOG(kInfo) << name << " has " << plan->slot_count << " slots of " << plan->slice_bytes
+                   << " bytes, the channels have rings of " << ring_bytes << ": its slices are at most " << fitting
+                   << " bytes";
+  plan->slice_bytes = fitting;
+}
+
 StatusOr<std::shared_ptr<const Plan>> PlanFromFile(const Settings& settings, int32_t rank_count) {
   if (settings.plan_file.empty()) return std::shared_ptr<const Plan>();
   MYCEL_ASSIGN_OR_RETURN(Plan plan, LoadPlanFile(settings.plan_file));
@@ -148,8 +163,16 @@ StatusOr<std::shared_ptr<const Plan>> PlanFromFile(const Settings& settings, int
   if (ChannelLanesOf(plan) > lanes_max) {
     MYCEL_LOG(kInfo) << "MYCEL_PLAN_FILE=" << settings.plan_file << " has " << ChannelLanesOf(plan)
                      << " lanes, this communicator " << lanes_max << ": its ops run on one";
-    MYCEL_ASSIGN_OR_RETURN(plan, FoldLanes(plan));
+    StatusOr<Plan> folded = FoldLanes(plan);
+    if (!folded.ok()) {
+      return Impossible("MYCEL_PLAN_FILE=" + settings.plan_file + " has " + std::to_string(ChannelLanesOf(plan)) +
+                        " lanes and does not fit this communicator's " + std::to_string(lanes_max) + ": " +
+                        StatusMessage(folded.status()) + "; plan with fewer lanes (--lanes " +
+                        std::to_string(lanes_max) + ")");
+    }
+    plan = *std::move(folded);
   }
+  FitRings("MYCEL_PLAN_FILE=" + settings.plan_file, static_cast<int64_t>(PayloadBytes(settings, rank_count)), &plan);
   return std::make_shared<const Plan>(std::move(plan));
 }
 
@@ -213,7 +236,7 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   wanted.rank = parts.rank;
   wanted.rank_count = n;
   wanted.channels_per_pair = parts.channels_per_pair;
-  wanted.payload_bytes = settings.payload_bytes != 0 ? settings.payload_bytes : PayloadBytesFor(n);
+  wanted.payload_bytes = PayloadBytes(settings, n);
   if (n > 1) {
     const std::string token =
         std::to_string(cores) + ":" + std::to_string(reinterpret_cast<uintptr_t>(&parts)) + std::to_string(NowNs());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings/interchange/lift.h"
+#include "bindings/interchange/merge_parts.h"
 #include "bindings/interchange/unskewed.h"
 #include "core/base/check.h"
 #include "core/plan/verify.h"
@@ -169,6 +170,13 @@ bool SendsTwice(const std::vector<TraceOp>& ops) {
   });
 }
 
+StatusOr<Plan> FoldTrace(Trace trace) {
+  trace.ops = Folder(std::move(trace.ops)).Run();
+  MYCEL_ASSIGN_OR_RETURN(Plan folded, LiftTrace(trace));
+  MYCEL_RETURN_IF_ERROR(Verify(folded));
+  return folded;
+}
+
 }  // namespace
 
 int32_t ChannelLanesOf(const Plan& plan) {
@@ -183,10 +191,11 @@ StatusOr<Plan> FoldLanes(const Plan& plan) {
   if (SendsTwice(trace.ops)) {
     return Impossible("the plan sends one chunk twice to a rank at once; it cannot be run on a single lane");
   }
-  trace.ops = Folder(std::move(trace.ops)).Run();
-  MYCEL_ASSIGN_OR_RETURN(Plan folded, LiftTrace(trace));
-  MYCEL_RETURN_IF_ERROR(Verify(folded));
-  return folded;
+  // Lanes of the same shape are parts of one tree: 32 of them one after another would be 32 times the messages.
+  Trace whole = trace;
+  MergeParts(&whole);
+  if (StatusOr<Plan> folded = FoldTrace(std::move(whole)); folded.ok()) return folded;
+  return FoldTrace(std::move(trace));
 }
 
 }  // namespace mycel

@@ -1,7 +1,8 @@
 // A plan of many lanes, on one: for runtimes that give a rank one lane and each pair of ranks one channel.
 //
 // Ops keep one order in which they can run. Messages of several channels now share one and arrive as they were sent;
-// one that is wanted before another that was sent earlier has that one set aside in scratch first.
+// one that is wanted before another that was sent earlier has that one set aside in scratch first. Parts of one tree
+// that were spread over lanes become one again (merge_parts.h).
 #pragma once
 
 #include <cstdint>

@@ -235,6 +235,32 @@ TEST(Fold, PlansOnOneLaneStayRight) {
   EXPECT_GT(folded, 50);
 }
 
+TEST(Fold, PartsOfATreeBecomeOneAgain) {
+  const StatusOr<Topology> topology = LoadTopology("dgx1-v100");
+  ASSERT_TRUE(topology.ok());
+  const auto ops_of = [](const Plan& plan) {
+    size_t ops = 0;
+    for (const RankPlan& rank : plan.ranks) {
+      for (const Lane& lane : rank.lanes) ops += lane.ops.size();
+    }
+    return ops;
+  };
+  for (const Collective collective : {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter}) {
+    SCOPED_TRACE(NameOf(collective));
+    const StatusOr<Plan> narrow = MakePlan(*topology, collective, "forest", 1);
+    const StatusOr<Plan> wide = MakePlan(*topology, collective, "forest", 32);
+    ASSERT_TRUE(narrow.ok() && wide.ok());
+    EXPECT_EQ(ChannelLanesOf(*wide), 32);
+    const StatusOr<Plan> one = FoldLanes(*wide);
+    ASSERT_TRUE(one.ok()) << one.status();
+    EXPECT_EQ(ChannelLanesOf(*one), 1);
+    EXPECT_GT(ops_of(*wide), 8 * ops_of(*one));
+    EXPECT_LE(ops_of(*one), 2 * ops_of(*narrow));  // those set aside, and reads that fed several channels at once
+    ExpectSameLoads(*wide, *one, *topology);
+    ExpectRunsRight(*one);
+  }
+}
+
 TEST(Fold, ForeignPlansOfManyChannels) {
   const StatusOr<Topology> topology = LoadTopology("dgx1-v100");
   ASSERT_TRUE(topology.ok());
