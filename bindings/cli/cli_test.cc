@@ -1,10 +1,13 @@
 // `mycel` as a whole, and the commands that only show: usage errors, help, params, info.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <thread>
 
 #include "bindings/cli/run_cli.h"
 #include "core/base/build_info.h"
@@ -73,6 +76,50 @@ TEST(Usage, AFullDiskIsNotSilent) {
   const std::string command = std::string(MYCEL_CLI_PATH) + " info > /dev/full 2> " + TempPath("full");
   const int status = std::system(command.c_str());
   EXPECT_EQ(WEXITSTATUS(status), 3);
+}
+
+TEST(Output, FilesAreReplacedAsAWhole) {
+  const std::string folder = TempPath("out");
+  std::filesystem::create_directories(folder);
+  const auto plan_into = [](const std::string& path) {
+    return RunCli({"plan", "--topo", "ring8", "--collective", "allgather", "--out", path}).exit_code;
+  };
+  const std::string file = folder + "/plan.json";
+  std::ofstream(file) << "old";
+  std::filesystem::permissions(file, std::filesystem::perms(0640));
+  EXPECT_EQ(plan_into(file), 0);
+  EXPECT_GT(std::filesystem::file_size(file), 1000U);
+  EXPECT_EQ(std::filesystem::status(file).permissions(), std::filesystem::perms(0640));
+
+  // A link stays one, whether what it leads to is there or not.
+  const std::string link = folder + "/link.json";
+  std::ofstream(file) << "old";
+  std::filesystem::create_symlink("plan.json", link);
+  for (const bool dangling : {false, true}) {
+    if (dangling) std::filesystem::remove(file);
+    EXPECT_EQ(plan_into(link), 0);
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(file)));
+    EXPECT_GT(std::filesystem::file_size(file), 1000U);
+  }
+  const auto entries = std::filesystem::directory_iterator(folder);
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 2);  // no draft is left
+  EXPECT_EQ(plan_into(folder + "/none/plan.json"), 3);
+}
+
+TEST(Output, PipesAreWrittenInto) {
+  const std::string pipe = TempPath("pipe");
+  const std::string copy = TempPath("copy");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  // The reader outlives a writer that never comes by ten seconds at most.
+  const std::string reader = "timeout 10 cat " + pipe + " > " + copy;
+  int read = -1;
+  std::thread reading([&] { read = std::system(reader.c_str()); });
+  EXPECT_EQ(RunCli({"plan", "--topo", "ring8", "--collective", "allgather", "--out", pipe}).exit_code, 0);
+  reading.join();
+  EXPECT_EQ(WEXITSTATUS(read), 0);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_GT(std::filesystem::file_size(copy), 1000U);
 }
 
 TEST(Params, ShowsEveryVariableWithValueOriginAndAllowed) {

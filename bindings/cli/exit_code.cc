@@ -1,15 +1,48 @@
 #include "bindings/cli/exit_code.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <fstream>
+#include <filesystem>
+#include <system_error>
 
 #include "bindings/cli/terminal.h"
 
 namespace mycel::cli {
+namespace {
+
+constexpr mode_t kFileMode = 0666;
+
+/// The process's mask can only be read by setting it; `mycel` has one thread while it writes files.
+mode_t CurrentMask() {
+  const mode_t mask = umask(0);
+  umask(mask);
+  return mask;
+}
+
+/// False with errno where not every byte arrived.
+bool WriteAndClose(int file, const std::string& text) {
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count = write(file, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const int error = errno;
+      close(file);
+      errno = error;
+      return false;
+    }
+    done += static_cast<size_t>(count);
+  }
+  return close(file) == 0;
+}
+
+}  // namespace
 
 ExitCode ExitCodeOf(const Status& status) {
   switch (status.code()) {
@@ -48,24 +81,27 @@ Status WriteFile(const std::string& path, const std::string& text) {
     return InvalidArgument("cannot write " + path + ": " + std::strerror(errno) +
                            "; give a path in a folder that you may write to");
   };
-  // A device or pipe cannot be replaced, only written to.
-  const bool replace = path.rfind("/dev/", 0) != 0;
-  const std::string draft = replace ? path + ".tmp" + std::to_string(getpid()) : path;
-  std::ofstream file(draft, std::ios::binary | std::ios::trunc);
-  if (!file) return refuse();
-  file << text;
-  file.close();
-  if (file.fail()) {
-    Status status = refuse();
-    if (replace) std::remove(draft.c_str());
-    return status;
+  // What a link leads to is replaced, not the link. A link to nothing is written through: it says where to.
+  std::error_code unresolved;
+  const std::string target = std::filesystem::canonical(path, unresolved).string();
+  struct stat known = {};
+  const bool exists = stat(path.c_str(), &known) == 0;
+  const bool dangling = !exists && lstat(path.c_str(), &known) == 0;
+  // A device or a pipe cannot be replaced, only written to.
+  if (dangling || (exists && !S_ISREG(known.st_mode))) {
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, kFileMode);
+    return file >= 0 && WriteAndClose(file, text) ? OkStatus() : refuse();
   }
-  if (replace && std::rename(draft.c_str(), path.c_str()) != 0) {
-    Status status = refuse();
-    std::remove(draft.c_str());
-    return status;
-  }
-  return OkStatus();
+  const std::string final_path = exists && !unresolved ? target : path;
+  std::string draft = final_path + ".XXXXXX";
+  const int file = mkostemp(draft.data(), O_CLOEXEC);
+  if (file < 0) return refuse();
+  // Drafts are private; the file keeps its rights, a new one gets what the caller's mask leaves.
+  const bool written = fchmod(file, exists ? known.st_mode & 07777 : kFileMode & ~CurrentMask()) == 0;
+  if (WriteAndClose(file, text) && written && std::rename(draft.c_str(), final_path.c_str()) == 0) return OkStatus();
+  Status status = refuse();
+  unlink(draft.c_str());
+  return status;
 }
 
 }  // namespace mycel::cli

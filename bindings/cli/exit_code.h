@@ -25,7 +25,8 @@ ExitCode FailUsage(const std::string& message, const std::string& command);
 
 /// `text` to standard output, whole; kBadInput with a message when it cannot be written.
 ExitCode Print(const std::string& text);
-/// `text` into file `path`, replaced as a whole: readers see the old file or the new one.
+/// `text` into file `path`, replaced as a whole: readers see the old file or the new one. A link stays, what it leads
+/// to is replaced; pipes and devices are written to in place. InvalidArgument when the system refuses.
 Status WriteFile(const std::string& path, const std::string& text);
 
 }  // namespace mycel::cli
