@@ -15,6 +15,7 @@ namespace {
 using nlohmann::ordered_json;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 bool HasClp() {
   const auto features = GetBuildInfo().features;
@@ -91,6 +92,36 @@ TEST(PlanRefusal, NumbersBeyondExactFractions) {
   EXPECT_EQ(json["achieved"]["inv_x"], "2000000000/3000000001");
   EXPECT_EQ(json["optimal"]["inv_x"], "2000000000/3000000001");
   EXPECT_EQ(RunCli(PlanArguments(far, "allreduce", {"--planner", "forest"})).exit_code, 0);
+}
+
+TEST(PlanRefusal, AHairShortOfTheOptimumIsNotTheOptimum) {
+  if (!HasClp()) return;  // no rates to round
+  const std::string file = FileOf(
+      "hair", 5, {{"r0", "r1", "46799791", false}, {"r0", "r2", "11796794", false}, {"r0", "w", "40621336", false},
+                  {"r1", "r0", "56268433", false}, {"r1", "r2", "3286982", false},  {"r1", "r3", "5258833", false},
+                  {"r1", "r4", "7212154", false},  {"r1", "w", "40210138", false},  {"r2", "r1", "3957850", false},
+                  {"r2", "r3", "84681395", false}, {"r2", "r4", "49874050", false}, {"r2", "w", "94845120", false},
+                  {"r3", "r0", "29513919", false}, {"r3", "r1", "24594330", false}, {"r3", "r2", "28571471", false},
+                  {"r3", "r4", "47205967", false}, {"r4", "r1", "51579687", false}, {"r4", "r2", "74508526", false},
+                  {"r4", "r3", "35990869", false}, {"w", "r0", "93725623", false},  {"w", "r1", "6500770", false},
+                  {"w", "r2", "29061242", false},  {"w", "r3", "76592126", false}});
+  const std::vector<std::string> arguments = PlanArguments(file, "allreduce", {"--planner", "forest"});
+  std::vector<std::string> as_json = arguments;
+  as_json.push_back("--json");
+  const ordered_json json = RunJson(as_json);
+  const Rational best = FractionOf(json["optimal"]["inv_x"]);
+  EXPECT_EQ(best, Rational(8, 147355529));
+  EXPECT_GT(FractionOf(json["achieved"]["inv_x"]), best);
+  EXPECT_LT(FractionOf(json["achieved"]["inv_x"]).ToDouble(), best.ToDouble() * 1.0005);
+  const std::string text = RunCli(arguments).out;
+  EXPECT_THAT(text, AllOf(HasSubstr(" 99.9"), HasSubstr("% of the optimum"), Not(HasSubstr("100 %"))));
+  for (const std::string& said : {text, json["optimal"]["proof"].get<std::string>()}) {
+    EXPECT_THAT(said,
+                HasSubstr("trees with exactly the root shares of a linear program reach that; this plan does not"));
+  }
+  // One that reaches it says so.
+  const std::string ring = RunCli({"plan", "--topo", "ring8", "--collective", "allgather"}).out;
+  EXPECT_THAT(ring, AllOf(HasSubstr("100 % of the optimum"), Not(HasSubstr("this plan does not"))));
 }
 
 TEST(PlanRefusal, DuplicatesAreRefusedOrAddUp) {

@@ -1,6 +1,8 @@
 #include "bindings/cli/plan_report.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -35,8 +37,13 @@ std::string ShapeText(const Plan& plan) {
 
 std::string ShareText(const PlanReport& report) {
   if (report.made.achieved == Rational(0)) return "nothing moves";
-  const double share = report.optimum.inv_x.ToDouble() / report.made.achieved.ToDouble();
-  return Percent(share) + " of the optimum";
+  return ShareOfOptimum(report) + " of the optimum";
+}
+
+/// The bound's proof speaks of what trees can do, not of this plan.
+std::string ProofText(const PlanReport& report) {
+  const bool short_of_it = report.optimum.kind == BoundKind::kOptimum && report.made.achieved > report.optimum.inv_x;
+  return report.optimum.proof + (short_of_it ? "; this plan does not" : "");
 }
 
 std::string NodesText(const PlanReport& report, const std::vector<NodeId>& nodes) {
@@ -60,6 +67,18 @@ std::string InNetworkText(const PlanReport& report) {
 std::string GBpsText(double gbps) { return gbps > 0 ? Decimal(gbps) + " GB/s" : "-"; }
 
 }  // namespace
+
+std::string ShareOfOptimum(const PlanReport& report) {
+  const Rational& best = report.optimum.inv_x;
+  const Rational& achieved = report.made.achieved;
+  if (achieved == best) return Percent(1);
+  const double share = best.ToDouble() / achieved.ToDouble();
+  constexpr double kRoundsUp = 0.9995;
+  if (share < kRoundsUp) return Percent(share);
+  char text[16];
+  std::snprintf(text, sizeof text, "%.2f %%", std::min(std::floor(share * 1e4), 9999.0) / 100);
+  return text;
+}
 
 double AlgbwOf(const PlanRequest& request, int32_t rank_count, const Rational& inv_x) {
   if (inv_x == Rational(0)) return 0;
@@ -93,7 +112,7 @@ std::string PlanJson(const PlanReport& report) {
   json["optimal"] = {{"inv_x", report.optimum.inv_x.ToString()},
                      {"algbw_GBps", Number(AlgbwOf(report.request, n, report.optimum.inv_x))},
                      {"bottleneck_cut", CutNames(report)},
-                     {"proof", report.optimum.proof}};
+                     {"proof", ProofText(report)}};
   json["achieved"] = {{"inv_x", made.achieved.ToString()},
                       {"algbw_GBps", Number(AlgbwOf(report.request, n, made.achieved))}};
   json["trees"] = {
@@ -131,7 +150,7 @@ std::string PlanText(const PlanReport& report) {
              GBpsText(AlgbwOf(report.request, n, made.achieved)), ShareText(report)});
   text += table.ToText();
   Table facts({"", ""});
-  facts.Add({"proof", report.optimum.proof});
+  facts.Add({"proof", ProofText(report)});
   if (const std::string in_network = InNetworkText(report); !in_network.empty()) {
     facts.Add({"with copies in the switches", in_network});
   }

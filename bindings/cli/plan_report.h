@@ -31,6 +31,8 @@ std::string PlanText(const PlanReport& report);
 /// InvalidArgument when the plan cannot be simulated.
 StatusOr<std::string> ExplainPlan(const PlanReport& report);
 
+/// "92.9 %"; "100 %" only of a plan that reaches the optimum, "99.99 %" at most of others. achieved must not be 0.
+std::string ShareOfOptimum(const PlanReport& report);
 /// GB/s of a plan or bound of `inv_x` in nccl-tests' sense of size, alltoallv included; 0 when nothing moves.
 double AlgbwOf(const PlanRequest& request, int32_t rank_count, const Rational& inv_x);
 /// "ns per byte of a rank's shard".

@@ -171,7 +171,7 @@ class Page {
     const double share = best > 0 && achieved > 0 ? achieved / best : 0;
     DrawFigure({x, y}, GBps(achieved), "algbw", svg);
     DrawFigure({x + 160, y}, GBps(best), "optimum", svg);
-    DrawFigure({x + 320, y}, best > 0 ? Percent(share) : "-", "of the optimum", svg);
+    DrawFigure({x + 320, y}, share > 0 ? ShareOfOptimum(report_) : "-", "of the optimum", svg);
     const Box bar{x + 320, y + 28, 150, 6};
     for (const auto& [width, colour] :
          {std::pair(bar.width, "#d0d7de"), std::pair(bar.width * std::min(1.0, share), "#009e73")}) {

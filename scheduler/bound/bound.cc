@@ -125,7 +125,7 @@ Status AddRates(const Topology& topology, const ScaledGraph& graph, const AllRed
   optimum->inv_x = optimum->lower_bound = rates.inv_x;
   optimum->kind = BoundKind::kOptimum;
   if (met) {
-    optimum->proof += ", and trees with the root shares of a linear program reach that";
+    optimum->proof += ", and trees with exactly the root shares of a linear program reach that";
     return OkStatus();
   }
   if (!rates.cut.empty()) {
@@ -144,7 +144,7 @@ Status AddRates(const Topology& topology, const ScaledGraph& graph, const AllRed
                    "from there takes " +
                    rates.inv_x.ToString() + " ns a byte at least" +
                    (rates.cut.empty() ? "" : " (the dearest cut is " + NodeSetText(topology, rates.cut) + ")") +
-                   ", and trees with its root shares reach that";
+                   ", and trees with exactly its root shares reach that";
   return OkStatus();
 }
 
