@@ -94,6 +94,19 @@ TEST(PlanRefusal, NumbersBeyondExactFractions) {
   EXPECT_EQ(RunCli(PlanArguments(far, "allreduce", {"--planner", "forest"})).exit_code, 0);
 }
 
+TEST(PlanRefusal, FractionsBeyond64BitsNameTopologyAndCollective) {
+  // Seven shards over 1/1500000001 + 1/1500000007 GB/s.
+  std::vector<Wire> wires = {{"r5", "r7", "1/1500000001"}, {"r6", "r7", "1/1500000007"}};
+  for (int rank = 0; rank < 6; ++rank) {
+    wires.push_back({"r" + std::to_string(rank), "r" + std::to_string(rank + 1), "3/1500000001"});
+  }
+  const std::string file = FileOf("narrow", 8, wires);
+  for (const std::string collective : {"allgather", "allreduce"}) {
+    ExpectRefused(PlanArguments(file, collective, {"--planner", "forest"}), 3,
+                  {collective + " on topology narrow: a fraction leaves 64-bit integers; use rounder numbers"});
+  }
+}
+
 TEST(PlanRefusal, AHairShortOfTheOptimumIsNotTheOptimum) {
   if (!HasClp()) return;  // no rates to round
   const std::string file = FileOf(

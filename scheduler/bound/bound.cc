@@ -10,6 +10,7 @@
 #include "core/base/int128.h"
 #include "scheduler/bound/partition.h"
 #include "scheduler/bound/tree_rates.h"
+#include "scheduler/graph/on_topology.h"
 #include "scheduler/graph/scaled_graph.h"
 
 namespace mycel {
@@ -310,7 +311,10 @@ StatusOr<AllReduceBound> AllReduceBoundOf(const Topology& topology) {
   return answer;
 }
 
-StatusOr<Optimum> BoundOf(const Topology& topology, const PlanRequest& request) {
+namespace bound {
+namespace {
+
+StatusOr<Optimum> AnyBoundOf(const Topology& topology, const PlanRequest& request) {
   switch (request.collective) {
     case Collective::kAllReduce: {
       MYCEL_ASSIGN_OR_RETURN(AllReduceBound answer, AllReduceBoundOf(topology));
@@ -318,10 +322,19 @@ StatusOr<Optimum> BoundOf(const Topology& topology, const PlanRequest& request) 
     }
     case Collective::kAllToAll:
     case Collective::kAllToAllV:
-      return bound::PairsBound(topology, request);
+      return PairsBound(topology, request);
     default:
-      return bound::TreesBound(topology, request);
+      return TreesBound(topology, request);
   }
+}
+
+}  // namespace
+}  // namespace bound
+
+StatusOr<Optimum> BoundOf(const Topology& topology, const PlanRequest& request) {
+  StatusOr<Optimum> optimum = bound::AnyBoundOf(topology, request);
+  if (!optimum.ok()) return OnTopology(optimum.status(), topology, request.collective);
+  return optimum;
 }
 
 }  // namespace mycel

@@ -29,7 +29,7 @@ namespace mycel {
 /// never answers kBestOfMethod: no schedule that leaves copies and sums to the ranks is faster than inv_x. Where
 /// switches that copied would be, `cut` is still what bounds those, and the proof says what is what. Impossible, naming
 /// ranks, when some are cut off from what they must receive; InvalidArgument when root or demand are wrong or a number
-/// leaves 64 bits.
+/// leaves 64 bits; it names collective and topology.
 StatusOr<Optimum> BoundOf(const Topology& topology, const PlanRequest& request);
 
 /// What is known about allreduce on a topology.

@@ -11,6 +11,7 @@
 #include "core/topo/gallery.h"
 #include "core/topo/topology_json.h"
 #include "scheduler/bound/partition.h"
+#include "scheduler/graph/edge_list_testing.h"
 #include "scheduler/lp/lp_solver.h"
 
 namespace mycel {
@@ -217,6 +218,23 @@ TEST(Bound, NeverAboveWhatSchedulesReach) {
     ASSERT_TRUE(pairs.ok()) << pairs.status();
     EXPECT_LE(pairs->inv_x, ByRelays(*topology, request.demand)) << "round " << round << " seed " << seed << "\n"
                                                                  << WriteTopology(*topology);
+  }
+}
+
+TEST(Bound, NumbersThatLeave64BitsNameTopologyAndCollective) {
+  // Seven shards over 1/1500000001 + 1/1500000007 GB/s.
+  std::string wires = "5-7:1/1500000001 6-7:1/1500000007";
+  for (int rank = 0; rank < 6; ++rank) {
+    wires += " " + std::to_string(rank) + "-" + std::to_string(rank + 1) + ":3/1500000001";
+  }
+  const Topology narrow = EdgeList(wires);
+  for (const Collective collective : {Collective::kAllGather, Collective::kAllReduce, Collective::kAllToAll}) {
+    PlanRequest request;
+    request.collective = collective;
+    const Status refused = BoundOf(narrow, request).status();
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(StatusMessage(refused), std::string(NameOf(collective)) + " on topology " + narrow.name() +
+                                          ": a fraction leaves 64-bit integers; use rounder numbers");
   }
 }
 

@@ -10,6 +10,7 @@
 #include "scheduler/bound/bound.h"
 #include "scheduler/forest/allreduce_trees.h"
 #include "scheduler/forest/spanning_forest.h"
+#include "scheduler/graph/on_topology.h"
 
 namespace mycel {
 namespace {
@@ -161,6 +162,13 @@ class ForestPlannerImpl final : public Planner {
 
   StatusOr<Schedule> MakeSchedule(const Topology& topology, const PlanRequest& request) const override {
     MYCEL_RETURN_IF_ERROR(Serves(topology, request));
+    StatusOr<Schedule> schedule = MakeTrees(topology, request);
+    if (!schedule.ok()) return OnTopology(schedule.status(), topology, request.collective);
+    return schedule;
+  }
+
+ private:
+  static StatusOr<Schedule> MakeTrees(const Topology& topology, const PlanRequest& request) {
     const int32_t n = topology.rank_count();
     Schedule schedule;
     schedule.collective = request.collective;
