@@ -94,6 +94,23 @@ TEST(PlanRefusal, NumbersBeyondExactFractions) {
   EXPECT_EQ(RunCli(PlanArguments(far, "allreduce", {"--planner", "forest"})).exit_code, 0);
 }
 
+TEST(PlanRefusal, MoreUnitsThanABlockMayHave) {
+  const std::string fine = FileOf("fine-units", 3,
+                                  {{"r0", "r1", "809501435", false},
+                                   {"r0", "r2", "750803557", false},
+                                   {"r1", "r0", "366679801", false},
+                                   {"r1", "w", "690141561", false},
+                                   {"r2", "w", "625756330/963474721", false},
+                                   {"w", "r0", "678178027", false},
+                                   {"w", "r1", "769434367", false},
+                                   {"w", "r2", "353313127", false}});
+  ExpectRefused(PlanArguments(fine, "broadcast", {"--planner", "forest"}), 3,
+                {"broadcast on topology fine-units: ", "too fine, or too far apart", "at most 2^50 units",
+                 "round them in the topology file, or use --trees-per-root K"});
+  EXPECT_EQ(RunCli(PlanArguments(fine, "broadcast", {"--planner", "forest", "--trees-per-root", "2"})).exit_code, 0);
+  EXPECT_EQ(RunCli(PlanArguments(fine, "broadcast")).exit_code, 0);  // others serve it
+}
+
 TEST(PlanRefusal, FractionsBeyond64BitsNameTopologyAndCollective) {
   // Seven shards over 1/1500000001 + 1/1500000007 GB/s.
   std::vector<Wire> wires = {{"r5", "r7", "1/1500000001"}, {"r6", "r7", "1/1500000007"}};

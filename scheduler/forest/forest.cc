@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/int128.h"
+#include "core/plan/structure.h"
 #include "scheduler/bound/bound.h"
 #include "scheduler/forest/allreduce_trees.h"
 #include "scheduler/forest/spanning_forest.h"
@@ -107,12 +109,23 @@ void AddJoined(const std::vector<std::vector<Cover>>& up, const std::vector<std:
   schedule->units_per_block = base;
 }
 
+/// More units than a plan may have: each link's load would be right, and nobody could count that finely.
+Status TooManyUnits() {
+  return InvalidArgument(
+      "the bandwidths' fractions are too fine, or too far apart, for a block of at most 2^50 units; round them in the "
+      "topology file, or use --trees-per-root K");
+}
+static_assert(kBlockUnitsMax == int64_t{1} << 50);
+
 /// Reduce-scatter joined to allgather: equal roots, `trees_per_root` trees each (0: as many as the optimum needs).
 Status AddInTurn(const Topology& topology, int64_t trees_per_root, Schedule* schedule) {
   const std::vector<int64_t> weights(static_cast<size_t>(topology.rank_count()), 1);
   MYCEL_ASSIGN_OR_RETURN(const SpanningForest up, PackSpanningForest(topology, weights, trees_per_root, true));
   MYCEL_ASSIGN_OR_RETURN(const SpanningForest down, PackSpanningForest(topology, weights, trees_per_root, false));
-  const int64_t share = std::lcm(up.trees_per_weight, down.trees_per_weight);
+  const int64_t divisor = std::gcd(up.trees_per_weight, down.trees_per_weight);
+  const int128 least_share = int128{up.trees_per_weight / divisor} * down.trees_per_weight;
+  if (least_share > kBlockUnitsMax / topology.rank_count()) return TooManyUnits();
+  const auto share = static_cast<int64_t>(least_share);
   AddJoined(CoverByRoot(up.trees, schedule->rank_count, share / up.trees_per_weight),
             CoverByRoot(down.trees, schedule->rank_count, share / down.trees_per_weight), schedule);
   return OkStatus();
@@ -187,6 +200,7 @@ class ForestPlannerImpl final : public Planner {
     }
     MYCEL_ASSIGN_OR_RETURN(const SpanningForest forest,
                            PackSpanningForest(topology, weights, request.trees_per_root, reduces));
+    if (forest.trees_per_weight > kBlockUnitsMax) return TooManyUnits();
     schedule.units_per_block = forest.trees_per_weight;
     AddOneWay(forest, reduces, InfoOf(request.collective).rooted, &schedule);
     return schedule;

@@ -3,10 +3,13 @@
 // Whole trees first: each group (trees that must share a lane) goes to the lane where its ranks have the least work.
 // Trees in different lanes do not wait for each other. If the busiest lane then has more than 9/8 of a fair share,
 // every tree is cut into 2, 4, ... parts, which are spread in the same way, and at last into one part per lane: then
-// all lanes look alike, at the price of more and smaller messages.
+// all lanes look alike, at the price of more and smaller messages. Cutting stops where blocks would have more units
+// than a plan may have.
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/int128.h"
+#include "core/plan/structure.h"
 #include "scheduler/lower/passes.h"
 
 namespace mycel::lower {
@@ -15,11 +18,23 @@ namespace {
 /// Trees are not cut into parts with more edges in all: such a plan costs more to make than even lanes save.
 constexpr int64_t kPartEdgesMax = 1 << 15;
 
-/// Units each rank handles in each lane.
+/// Units each rank handles in each lane; where blocks have so many that sums might pass 62 bits, 2^k units count as
+/// one.
 class LaneLoads {
  public:
-  LaneLoads(int32_t rank_count, int32_t lanes)
-      : lanes_(static_cast<size_t>(lanes)), loads_(static_cast<size_t>(rank_count) * lanes_), sums_(lanes_) {}
+  LaneLoads(const Schedule& schedule, int32_t lanes)
+      : lanes_(static_cast<size_t>(lanes)), loads_(static_cast<size_t>(schedule.rank_count) * lanes_), sums_(lanes_) {
+    int128 ends = 0;
+    int128 units = 0;  // no rank has more in a lane
+    for (const Tree& tree : schedule.trees) {
+      const int128 of_tree = 2 * (std::ssize(tree.up) + std::ssize(tree.down)) + 1;
+      ends += of_tree;
+      units += of_tree * tree.chunk.units();
+    }
+    constexpr int64_t kSumMax = int64_t{1} << 62;
+    // Every end of a group's edges adds the load of one rank.
+    while ((units >> shift_) > kSumMax / std::max<int128>(ends, 1)) ++shift_;
+  }
 
   /// The lane where the ends of these trees' edges have least to do, each rank counted as often as it is an end.
   int32_t LightestFor(const std::vector<Tree>& trees, const std::vector<size_t>& group) {
@@ -34,8 +49,9 @@ class LaneLoads {
   }
 
   void Add(const Tree& tree, int32_t lane) {
-    ForEachEnd(tree,
-               [&](Rank rank) { loads_[rank.index() * lanes_ + static_cast<size_t>(lane)] += tree.chunk.units(); });
+    ForEachEnd(tree, [&](Rank rank) {
+      loads_[rank.index() * lanes_ + static_cast<size_t>(lane)] += tree.chunk.units() >> shift_;
+    });
   }
 
   /// True when the busiest lane has at most `excess` times what each lane of the busiest rank would have at best.
@@ -63,6 +79,7 @@ class LaneLoads {
   }
 
   size_t lanes_;
+  int shift_ = 0;
   std::vector<int64_t> loads_;
   std::vector<int64_t> sums_;
 };
@@ -77,7 +94,7 @@ bool SpreadGroups(const LowerOptions& options, Draft* draft) {
     if (groups.size() <= group) groups.resize(group + 1);
     groups[group].push_back(i);
   }
-  LaneLoads loads(draft->schedule.rank_count, options.lanes);
+  LaneLoads loads(draft->schedule, options.lanes);
   for (const std::vector<size_t>& group : groups) {
     const int32_t lane = loads.LightestFor(trees, group);
     for (const size_t i : group) {
@@ -156,18 +173,22 @@ Status AssignLanes(const LowerOptions& options, Draft* draft) {
   const int64_t edges = std::max<int64_t>(1, EdgeCount(draft->schedule));
   Whole whole{std::move(draft->schedule.trees), draft->lane_of_tree, draft->group_of_tree,
               draft->schedule.units_per_block};
+  const bool regular = draft->schedule.block_units.empty();
+  const auto may_cut = [&](int32_t parts) {
+    return parts * edges <= kPartEdgesMax && (!regular || whole.units_per_block <= kBlockUnitsMax / parts);
+  };
   int32_t parts = 2;
-  for (; parts < options.lanes && parts * edges <= kPartEdgesMax; parts *= 2) {
+  for (; parts < options.lanes && may_cut(parts); parts *= 2) {
     CutTrees(whole, parts, draft);
     if (SpreadGroups(options, draft)) return OkStatus();
   }
-  if (options.lanes * edges <= kPartEdgesMax) {
+  if (may_cut(options.lanes)) {
     CutTrees(whole, options.lanes, draft);
-  } else if (parts == 2) {  // not even halves are within the limit
+  } else if (parts == 2) {  // not even halves are within the limits
     draft->schedule.trees = std::move(whole.trees);
     draft->lane_of_tree = std::move(whole.lane_of_tree);
     draft->group_of_tree = std::move(whole.group_of_tree);
-  }  // else the last cut stays: as even as the limit allows
+  }  // else the last cut stays: as even as the limits allow
   return OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/plan/structure.h"
 #include "core/plan/verify.h"
 #include "scheduler/lower/passes.h"
 
@@ -67,6 +68,13 @@ Status CheckSchedule(const Schedule& schedule, const Topology& topology) {
                            " ranks, topology '" + topology.name() + "' has " + std::to_string(topology.rank_count()));
   }
   const Contract contract{schedule.collective, schedule.rank_count, schedule.root};
+  // What passes may multiply and add up rests on this.
+  int64_t most = schedule.units_per_block;
+  for (const int64_t units : schedule.block_units) most = std::max(most, units);
+  if (most > kBlockUnitsMax) {
+    return InvalidArgument("schedule of '" + schedule.planner + "' cuts a block into " + std::to_string(most) +
+                           " units; a plan has at most " + std::to_string(kBlockUnitsMax));
+  }
   for (const Tree& tree : schedule.trees) {
     const Chunk& chunk = tree.chunk;
     const bool known = chunk.block >= 0 && chunk.block < contract.BlockCount();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/plan/structure.h"
 #include "core/plan/verify.h"
 #include "core/topo/gallery.h"
 
@@ -142,6 +143,45 @@ TEST(Lower, LanesGetWholeTreesWhereThatIsEven) {
     ASSERT_EQ(OpsOf(plan, 1, lane).size(), 1u);
     EXPECT_EQ(OpsOf(plan, 1, lane)[0].chunk.begin, static_cast<int64_t>(lane));
   }
+}
+
+TEST(Lower, LanesCutTreesNoFinerThanAPlanMayCount) {
+  // One tree on five lanes: halves of 2^49 units still count as 2^50, quarters and fifths would not.
+  for (const int64_t units : {kBlockUnitsMax / 2, kBlockUnitsMax}) {
+    Schedule schedule = Chain(3, 1);
+    schedule.units_per_block = units;
+    schedule.trees[0].chunk.end = units;
+    LowerOptions options;
+    options.lanes = 5;
+    const StatusOr<Plan> plan = Lower(schedule, FullMesh(3), options);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->units_per_block, kBlockUnitsMax);
+    EXPECT_TRUE(Verify(*plan).ok()) << Verify(*plan);
+  }
+  // 128 whole blocks: sums over the ends of a tree pass 64 bits, and the lanes come out even all the same.
+  constexpr int32_t kRanks = 128;
+  Schedule blocks = Empty(Collective::kAllGather, kRanks, kBlockUnitsMax);
+  for (int32_t root = 0; root < kRanks; ++root) {
+    Tree tree{{root, 0, kBlockUnitsMax}, Rank(root), 0, {}, {}};
+    for (int32_t other = 0; other < kRanks; ++other) {
+      if (other != root) tree.down.push_back(Edge(root, other));
+    }
+    blocks.trees.push_back(tree);
+  }
+  LowerOptions options;
+  options.lanes = 2;
+  const StatusOr<Plan> plan = Lower(blocks, FullMesh(kRanks), options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  size_t ops[2] = {0, 0};
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    for (size_t lane = 0; lane < 2; ++lane) ops[lane] += OpsOf(*plan, rank, lane).size();
+  }
+  EXPECT_EQ(ops[0], ops[1]);
+
+  Schedule finer = Chain(3, 1);
+  finer.units_per_block = finer.trees[0].chunk.end = kBlockUnitsMax + 1;
+  EXPECT_THAT(StatusMessage(Lower(finer, FullMesh(3), {}).status()),
+              HasSubstr("cuts a block into 1125899906842625 units; a plan has at most 1125899906842624"));
 }
 
 TEST(Lower, LanesCutTreesThatMustStayTogether) {
