@@ -89,12 +89,14 @@ std::string ToText(const Schedule& schedule) {
   std::string text =
       "schedule " + std::string(NameOf(schedule.collective)) + ", " + std::to_string(schedule.rank_count) + " ranks";
   if (schedule.root.valid()) text += ", root " + std::to_string(schedule.root.value());
-  text += ", " + TextOfUnits(schedule.units_per_block, schedule.block_units) + "\nplanner " + schedule.planner + "\n";
+  text += ", " + TextOfUnits(schedule.units_per_block, schedule.block_units) + "\nplanner " + schedule.planner +
+          (schedule.stages_overlap ? ", stages overlap" : "") + "\n";
   text += TextOfRoutes(schedule.routes);
   for (size_t i = 0; i < schedule.trees.size(); ++i) {
     const Tree& tree = schedule.trees[i];
     text += "tree " + std::to_string(i) + ": " + DescribeChunk(tree.chunk) + " root " +
             std::to_string(tree.root.value()) + " stage " + std::to_string(tree.stage);
+    if (schedule.stages_overlap) text += " at hop " + std::to_string(tree.stage_hop);
     if (!tree.up.empty()) text += " up" + TextOfEdges(tree.up);
     if (!tree.down.empty()) text += " down" + TextOfEdges(tree.down);
     text += "\n";

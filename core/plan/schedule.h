@@ -8,7 +8,10 @@
 //   reduce_scatter, reduce    up only
 //   allreduce                 up joined to down at the root; one-shot = n up-only stars over the whole block
 //   alltoall(v), gather, ...  down only, a path; a flow decomposition is several paths with disjoint chunks
-//   staged all-to-all (FAST)  paths with `stage` numbers: stage s+1 starts after stage s on each rank
+//   staged all-to-all (FAST)  paths with `stage` numbers: stage s+1 starts after stage s on each rank, or, when stages
+//                             overlap, only the hop `stage_hop` of a path belongs to its stage: what comes before is
+//                             done earlier and what follows later, beside the other stages. Order then follows from
+//                             the data and from the numbers of the messages that leave a rank, and nothing else.
 // A network edge between two ranks may cross switches; its `route` says which nodes it uses, so that link loads are
 // recomputed from the schedule and never believed.
 #pragma once
@@ -44,6 +47,7 @@ struct Tree {
   int32_t stage = 0;
   std::vector<TreeEdge> up;    // towards the root; a child's edge comes before its parent's
   std::vector<TreeEdge> down;  // away from the root; a parent's edge comes before its child's
+  int32_t stage_hop = 0;       // paths of overlapping stages: 0 is the hop from the root; past the end: none
 };
 
 /// A physical path: node ids from the source rank's node to the target rank's node, both included.
@@ -55,6 +59,7 @@ struct Schedule {
   Rank root;                         // rooted collectives only
   int64_t units_per_block = 1;       // regular collectives
   std::vector<int64_t> block_units;  // v-collectives: units of each logical block; empty otherwise
+  bool stages_overlap = false;
   std::string planner;
   std::vector<Route> routes;
   std::vector<Tree> trees;

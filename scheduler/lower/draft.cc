@@ -41,7 +41,8 @@ std::vector<MessageEnd> SortedEnds(const Draft& draft) {
 }
 
 /// `sent`: keys of all messages, ascending.
-void CountSlots(const std::vector<uint64_t>& sent, MessageFacts* facts) {
+/// `rounds`: from writing a message to reading it, when pipelined.
+void CountSlots(const std::vector<uint64_t>& sent, int32_t rounds, MessageFacts* facts) {
   const auto channel = [&](size_t i) { return sent[i] >> kPhaseBits; };
   const auto phase = [&](size_t i) { return static_cast<int32_t>(sent[i] & ((1 << kPhaseBits) - 1)); };
   for (size_t first = 0; first < sent.size();) {
@@ -52,12 +53,18 @@ void CountSlots(const std::vector<uint64_t>& sent, MessageFacts* facts) {
       x = std::max(x, static_cast<int32_t>(last - near + 1));
     }
     facts->slots_plain = std::max(facts->slots_plain, x);
-    facts->slots_skewed = std::max(facts->slots_skewed, static_cast<int32_t>(last - first) + x);
+    facts->slots_skewed = std::max(facts->slots_skewed, static_cast<int32_t>(last - first) * rounds + x);
     first = last;
   }
 }
 
 }  // namespace
+
+int32_t StageLead(const Schedule& schedule) {
+  int32_t lead = 0;
+  for (const Tree& tree : schedule.trees) lead = std::max(lead, tree.stage_hop);
+  return lead;
+}
 
 MessageFacts& FactsOf(Draft* draft) {
   if (draft->messages) return *draft->messages;
@@ -76,7 +83,7 @@ MessageFacts& FactsOf(Draft* draft) {
     for (size_t i = first; last - first > 2 && i < last; ++i) facts.contested[static_cast<size_t>(ends[i].op)] = true;
     first = last;
   }
-  CountSlots(sent, &facts);
+  CountSlots(sent, draft->schedule.stages_overlap ? kStagedLag : 1, &facts);
   return facts;
 }
 

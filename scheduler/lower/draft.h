@@ -29,6 +29,7 @@ struct DraftOp {
   int32_t lane = 0;
   int32_t tree = 0;  // breaks ties of order, equally on both sides of a channel
   int32_t phase = 0;
+  int32_t lag = 0;   // slices that it is behind when pipelined
   int32_t turn = 0;  // order within the phase; see rotate.cc
   Chunk chunk;
   int32_t ports = 0;
@@ -72,6 +73,13 @@ inline bool Contributes(const Draft& draft, Rank rank, int32_t block) {
   return draft.contract.SendPlace(rank, block) >= 0;
 }
 inline bool Wants(const Draft& draft, Rank rank, int32_t block) { return draft.contract.RecvPlace(rank, block) >= 0; }
+
+/// Slices that a hop of a path lags behind the one before where stages overlap: with one, ranks wait for each other's
+/// last slice in every round.
+inline constexpr int32_t kStagedLag = 2;
+
+/// Hops that paths of overlapping stages make before the one that belongs to their stage, at most.
+int32_t StageLead(const Schedule& schedule);
 
 /// Group number of each tree. Trees of one group touch the same bytes of some rank when it runs in place, at least one
 /// of them writing; they need a common lane and a common order. Groups are numbered by their first tree.

@@ -79,7 +79,7 @@ Plan EmitPlan(const Draft& draft, const Topology& topology, Protocol protocol) {
     if (protocol == Protocol::kDirect && NeedsPlace(draft, op)) {
       outputs.push_back({Operand::Kind::kScratch, builder.AddScratch(op.rank, op.chunk), -1});
     }
-    builder.Add(op.rank, LaneId(op.lane), op.chunk, inputs, outputs, draft.pipelined ? op.phase : 0).finish = op.finish;
+    builder.Add(op.rank, LaneId(op.lane), op.chunk, inputs, outputs, draft.pipelined ? op.lag : 0).finish = op.finish;
   }
   return plan;
 }

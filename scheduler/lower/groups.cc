@@ -71,6 +71,11 @@ void AddTouches(const Draft& draft, int32_t index, std::vector<Touch>* touches) 
 
 std::vector<int32_t> InPlaceGroups(const Draft& draft) {
   const size_t tree_count = draft.schedule.trees.size();
+  if (!draft.schedule.block_units.empty()) {  // v-collectives have no in-place form
+    std::vector<int32_t> alone(tree_count);
+    std::iota(alone.begin(), alone.end(), 0);
+    return alone;
+  }
   std::vector<Touch> touches;
   for (size_t i = 0; i < tree_count; ++i) AddTouches(draft, static_cast<int32_t>(i), &touches);
   RadixSort(&touches);

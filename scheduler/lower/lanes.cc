@@ -1,11 +1,12 @@
 // Pass "lanes": spreads trees over lanes.
 //
-// Whole trees first: each group (trees that must share a lane) goes to the lane where its ranks have the least work.
-// Trees in different lanes do not wait for each other. If the busiest lane then has more than 9/8 of a fair share,
-// every tree is cut into 2, 4, ... parts, which are spread in the same way, and at last into one part per lane: then
-// all lanes look alike, at the price of more and smaller messages. Cutting stops where blocks would have more units
-// than a plan may have.
+// Whole trees first, in overlapping stages from the widest to the narrowest: each group (trees that must share a lane)
+// goes to the lane where its ranks have the least work. Trees in different lanes do not wait for each other. If the
+// busiest lane then has more than its excess (LowerOptions::lane_excess), every tree is cut into 2, 4, ... parts, which
+// are spread in the same way, and at last into one part per lane: then all lanes look alike, at the price of more and
+// smaller messages. Cutting stops where blocks would have more units than a plan may have.
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/int128.h"
@@ -17,17 +18,24 @@ namespace {
 
 /// Trees are not cut into parts with more edges in all: such a plan costs more to make than even lanes save.
 constexpr int64_t kPartEdgesMax = 1 << 15;
+/// In overlapping stages the hops that belong to a stage share the ways out, which are the scarcest: they count more
+/// than hops within a server.
+constexpr int64_t kStageHopWeight = 8;
 
-/// Units each rank handles in each lane; where blocks have so many that sums might pass 62 bits, 2^k units count as
-/// one.
+/// Units each rank handles in each lane; in overlapping stages what it sends and what it receives apart. Where blocks
+/// have so many that sums might pass 62 bits, 2^k units count as one.
 class LaneLoads {
  public:
   LaneLoads(const Schedule& schedule, int32_t lanes)
-      : lanes_(static_cast<size_t>(lanes)), loads_(static_cast<size_t>(schedule.rank_count) * lanes_), sums_(lanes_) {
+      : staged_(schedule.stages_overlap),
+        lanes_(static_cast<size_t>(lanes)),
+        loads_(static_cast<size_t>(schedule.rank_count) * (staged_ ? 2 : 1) * lanes_),
+        sums_(lanes_) {
     int128 ends = 0;
     int128 units = 0;  // no rank has more in a lane
     for (const Tree& tree : schedule.trees) {
-      const int128 of_tree = 2 * (std::ssize(tree.up) + std::ssize(tree.down)) + 1;
+      const int128 of_tree =
+          (2 * (std::ssize(tree.up) + std::ssize(tree.down)) + 1) * (staged_ ? kStageHopWeight : int64_t{1});
       ends += of_tree;
       units += of_tree * tree.chunk.units();
     }
@@ -40,17 +48,17 @@ class LaneLoads {
   int32_t LightestFor(const std::vector<Tree>& trees, const std::vector<size_t>& group) {
     std::fill(sums_.begin(), sums_.end(), 0);
     for (const size_t i : group) {
-      ForEachEnd(trees[i], [this](Rank rank) {
-        const int64_t* row = loads_.data() + rank.index() * lanes_;
-        for (size_t lane = 0; lane < lanes_; ++lane) sums_[lane] += row[lane];
+      ForEachEnd(trees[i], [this](size_t end, int64_t weight) {
+        const int64_t* row = loads_.data() + end * lanes_;
+        for (size_t lane = 0; lane < lanes_; ++lane) sums_[lane] += row[lane] * weight;
       });
     }
     return static_cast<int32_t>(std::min_element(sums_.begin(), sums_.end()) - sums_.begin());
   }
 
   void Add(const Tree& tree, int32_t lane) {
-    ForEachEnd(tree, [&](Rank rank) {
-      loads_[rank.index() * lanes_ + static_cast<size_t>(lane)] += tree.chunk.units() >> shift_;
+    ForEachEnd(tree, [&](size_t end, int64_t weight) {
+      loads_[end * lanes_ + static_cast<size_t>(lane)] += (tree.chunk.units() >> shift_) * weight;
     });
   }
 
@@ -70,14 +78,23 @@ class LaneLoads {
   }
 
  private:
-  /// Calls f(rank) once for each end of each edge, and for a lonely root.
+  /// Calls f(index, weight) once for each end of each edge, and for a lonely root.
   template <typename F>
-  static void ForEachEnd(const Tree& tree, F&& f) {
-    if (tree.up.empty() && tree.down.empty()) f(tree.root);
-    for (const TreeEdge& edge : tree.up) f(edge.source), f(edge.target);
-    for (const TreeEdge& edge : tree.down) f(edge.source), f(edge.target);
+  void ForEachEnd(const Tree& tree, F&& f) {
+    if (tree.up.empty() && tree.down.empty()) f(tree.root.index() * (staged_ ? 2 : 1), 1);
+    for (const TreeEdge& edge : tree.up) f(edge.source.index(), 1), f(edge.target.index(), 1);
+    for (size_t i = 0; i < tree.down.size(); ++i) {
+      const TreeEdge& edge = tree.down[i];
+      if (!staged_) {
+        f(edge.source.index(), 1), f(edge.target.index(), 1);
+        continue;
+      }
+      const int64_t weight = static_cast<int32_t>(i) == tree.stage_hop ? kStageHopWeight : 1;
+      f(edge.source.index() * 2, weight), f(edge.target.index() * 2 + 1, weight);
+    }
   }
 
+  bool staged_;
   size_t lanes_;
   int shift_ = 0;
   std::vector<int64_t> loads_;
@@ -93,6 +110,12 @@ bool SpreadGroups(const LowerOptions& options, Draft* draft) {
     const auto group = static_cast<size_t>(group_of_tree[i]);
     if (groups.size() <= group) groups.resize(group + 1);
     groups[group].push_back(i);
+  }
+  if (draft->schedule.stages_overlap) {
+    // Chunks differ as widely as the demand: the widest first, and the narrow ones fill the gaps.
+    std::stable_sort(groups.begin(), groups.end(), [&](const std::vector<size_t>& a, const std::vector<size_t>& b) {
+      return trees[a.front()].chunk.units() > trees[b.front()].chunk.units();
+    });
   }
   LaneLoads loads(draft->schedule, options.lanes);
   for (const std::vector<size_t>& group : groups) {
@@ -163,12 +186,35 @@ void CutTrees(const Whole& whole, int32_t parts, Draft* draft) {
   draft->group_of_tree = regular ? GroupsOfParts(whole, parts) : std::vector<int32_t>();
 }
 
+/// Overlapping stages of a v-collective: cuts only the trees that are wide beside a fair lane of the busiest way out.
+/// Demand is skewed, and halving everything would cut crumbs too, while every op costs its time in every slice.
+void CutWideTrees(const LowerOptions& options, Draft* draft) {
+  const int64_t most = StagedWidth(draft->schedule, options.lanes);
+  const std::vector<Tree> whole = std::exchange(draft->schedule.trees, {});
+  for (const Tree& tree : whole) {
+    const int64_t parts = (tree.chunk.units() + most - 1) / most;
+    for (int64_t i = 0; i < parts; ++i) {
+      draft->schedule.trees.push_back(tree);
+      Chunk& part = draft->schedule.trees.back().chunk;
+      part.begin = tree.chunk.begin + ElementOf(tree.chunk.units(), i, parts);
+      part.end = tree.chunk.begin + ElementOf(tree.chunk.units(), i + 1, parts);
+    }
+  }
+  draft->lane_of_tree.assign(draft->schedule.trees.size(), 0);
+  draft->group_of_tree.clear();
+}
+
 }  // namespace
 
 Status AssignLanes(const LowerOptions& options, Draft* draft) {
   MYCEL_CHECK_GE(options.lanes, 1);
   draft->lane_count = options.lanes;
   draft->lane_of_tree.assign(draft->schedule.trees.size(), 0);
+  if (options.lanes > 1 && draft->schedule.stages_overlap && !draft->schedule.block_units.empty()) {
+    CutWideTrees(options, draft);
+    SpreadGroups(options, draft);
+    return OkStatus();
+  }
   if (options.lanes == 1 || SpreadGroups(options, draft)) return OkStatus();
   const int64_t edges = std::max<int64_t>(1, EdgeCount(draft->schedule));
   Whole whole{std::move(draft->schedule.trees), draft->lane_of_tree, draft->group_of_tree,
@@ -193,3 +239,26 @@ Status AssignLanes(const LowerOptions& options, Draft* draft) {
 }
 
 }  // namespace mycel::lower
+
+namespace mycel {
+
+int64_t StagedWidth(const Schedule& schedule, int32_t lanes) {
+  std::vector<int64_t> units(static_cast<size_t>(schedule.rank_count) * 2);  // sent and received by stage hops
+  int64_t edges = 0, edge_units = 0, widest = 1;
+  for (const Tree& tree : schedule.trees) {
+    widest = std::max(widest, tree.chunk.units());
+    edges += static_cast<int64_t>(tree.down.size());
+    edge_units += static_cast<int64_t>(tree.down.size()) * tree.chunk.units();
+    if (tree.stage_hop >= static_cast<int32_t>(tree.down.size())) continue;
+    const TreeEdge& edge = tree.down[static_cast<size_t>(tree.stage_hop)];
+    units[edge.source.index() * 2] += tree.chunk.units();
+    units[edge.target.index() * 2 + 1] += tree.chunk.units();
+  }
+  const int64_t busiest = *std::max_element(units.begin(), units.end());
+  if (lanes == 1 || busiest == 0) return widest;
+  // Each tree has at most one part more than its units fill.
+  const int64_t spare = std::max(lower::kPartEdgesMax / 2, lower::kPartEdgesMax - edges);
+  return std::min(widest, std::max({int64_t{1}, 2 * busiest / lanes, edge_units / spare + 1}));
+}
+
+}  // namespace mycel

@@ -19,13 +19,14 @@ using Kind = Operand::Kind;
 /// Expands one tree after another, reusing its memory.
 class Expander {
  public:
-  explicit Expander(Draft* draft) : draft_(*draft) {}
+  explicit Expander(Draft* draft) : draft_(*draft), lead_(StageLead(draft->schedule)) {}
 
   Status Expand(size_t index) {
     tree_ = &draft_.schedule.trees[index];
     index_ = static_cast<int32_t>(index);
     MYCEL_RETURN_IF_ERROR(MeasureTree(*tree_, draft_.schedule.rank_count, &depths_));
     offset_ = draft_.offset_of_tree[index];
+    lag_ = draft_.schedule.stages_overlap ? lead_ - tree_->stage_hop : offset_;
     SortEdges();
     for (const TreeEdge& edge : tree_->up) MYCEL_RETURN_IF_ERROR(AddUp(edge));
     MYCEL_RETURN_IF_ERROR(AddRoot());
@@ -52,6 +53,7 @@ class Expander {
     op.lane = draft_.lane_of_tree[static_cast<size_t>(index_)];
     op.tree = index_;
     op.phase = offset_ + phase;
+    op.lag = draft_.schedule.stages_overlap ? (lag_ + phase) * kStagedLag : lag_ + phase;
     op.chunk = tree_->chunk;
     op.ports = static_cast<int32_t>(draft_.ports.size());
     draft_.ops.push_back(op);
@@ -126,9 +128,11 @@ class Expander {
   }
 
   Draft& draft_;
+  int32_t lead_;
   const Tree* tree_ = nullptr;
   int32_t index_ = 0;
   int32_t offset_ = 0;
+  int32_t lag_ = 0;
   Depths depths_;
   std::vector<TreeEdge> up_;    // by (parent, child)
   std::vector<TreeEdge> down_;  // by (parent, child)

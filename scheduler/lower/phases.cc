@@ -1,6 +1,8 @@
 // Pass "phases": shifts each tree in time. Three reasons, in this order:
 //
-//  1. Stage s + 1 starts after the last phase of stage s.
+//  1. Stage s + 1 starts after the last phase of stage s. Where stages overlap, the hop of a path that belongs to its
+//     stage is made in phase `stage` plus what the longest way to such a hop takes: while a stage's messages are sent,
+//     those of the stage before are passed on.
 //  2. At most kCrowdMax messages of a channel in one phase: ChooseSlots then always finds a slot count for a plan
 //     without skew (a store-and-forward all-to-all sends n - 1 messages over a ring edge at once).
 //  3. In place, a rank must read its send bytes before another tree overwrites them: the writer's tree is delayed.
@@ -75,10 +77,13 @@ Status PlaceStages(Draft* draft, Depths* depths) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return trees[a].stage < trees[b].stage; });
   Crowd crowd(*draft);
+  const bool overlap = draft->schedule.stages_overlap;
+  const int32_t lead = StageLead(draft->schedule);
   int32_t base = 0, end = 0;
   for (size_t k = 0; k < order.size(); ++k) {
     const size_t i = order[k];
     if (k > 0 && trees[i].stage != trees[order[k - 1]].stage) base = end;
+    if (overlap) base = trees[i].stage + lead - trees[i].stage_hop;
     MYCEL_RETURN_IF_ERROR(MeasureTree(trees[i], draft->schedule.rank_count, depths));
     int32_t& offset = draft->offset_of_tree[i];
     offset = base;

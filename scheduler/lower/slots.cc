@@ -8,6 +8,11 @@
 //   skew       m + x slots: message i of iteration T waits for message i - x of iteration T - 1, which is read in
 //              iteration T, phase tau_(i-x) + 1 < tau_i; or for one of an earlier iteration.
 // Ops that fall silent at the ends only make the messages waited for older.
+//
+// Where stages overlap, an op lags by its hop on the path alone, two slices a hop, tau being stage plus hop: a rank
+// goes through all stages of one slice, and what it passes on meanwhile came with an earlier slice. The pipeline is as
+// deep as the longest path, however many stages there are. A message is read two iterations after it was sent, in the
+// next phase, so 2 m + x slots do.
 #include <algorithm>
 
 #include "core/base/check.h"

@@ -1,6 +1,7 @@
 #include "scheduler/select/estimate.h"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_map>
 
 #include "core/base/check.h"
@@ -12,13 +13,19 @@
 namespace mycel::select {
 namespace {
 
-/// First phase of each stage number, as in lowering: a stage begins when the one before it is over.
+constexpr int32_t kLanesMax = 128;
+
+/// First phase of each stage number, as in lowering: a stage begins when the one before it is over, or, where stages
+/// overlap, a phase later.
 struct Stages {
   std::vector<std::pair<int32_t, int32_t>> first_phase;  // stage -> phase, by stage
   int32_t phases = 1;
+  int32_t hops = 1;   // phases of the longest tree
+  int32_t lead = -1;  // overlapping: hops before the stage's own, at most
 
-  int32_t PhaseOf(int32_t stage) const {
-    const auto at = std::lower_bound(first_phase.begin(), first_phase.end(), std::make_pair(stage, 0));
+  int32_t PhaseOf(const Tree& tree) const {
+    if (lead >= 0) return tree.stage + lead - tree.stage_hop;
+    const auto at = std::lower_bound(first_phase.begin(), first_phase.end(), std::make_pair(tree.stage, 0));
     MYCEL_CHECK(at != first_phase.end());
     return at->second;
   }
@@ -26,14 +33,23 @@ struct Stages {
 
 StatusOr<Stages> StagesOf(const Schedule& schedule, lower::Depths* depths) {
   std::vector<std::pair<int32_t, int32_t>> lengths;  // stage -> phases of its longest tree
+  Stages stages;
+  for (const Tree& tree : schedule.trees) {
+    if (schedule.stages_overlap) stages.lead = std::max(stages.lead, tree.stage_hop);
+  }
   for (const Tree& tree : schedule.trees) {
     MYCEL_RETURN_IF_ERROR(lower::MeasureTree(tree, schedule.rank_count, depths));
     const int32_t length = depths->height + depths->reach + 1;
+    stages.hops = std::max(stages.hops, length);
+    if (stages.lead >= 0) {
+      stages.phases = std::max(stages.phases, stages.PhaseOf(tree) + length);
+      continue;
+    }
     auto at = std::lower_bound(lengths.begin(), lengths.end(), std::make_pair(tree.stage, 0));
     if (at == lengths.end() || at->first != tree.stage) at = lengths.insert(at, {tree.stage, 0});
     at->second = std::max(at->second, length);
   }
-  Stages stages;
+  if (stages.lead >= 0) return stages;
   int32_t phase = 0;
   for (const auto& [stage, length] : lengths) {
     stages.first_phase.emplace_back(stage, phase);
@@ -59,6 +75,11 @@ StatusOr<Estimate> Estimate::Make(const Schedule& schedule, const Topology& topo
   lower::Depths depths;
   MYCEL_ASSIGN_OR_RETURN(const Stages stages, StagesOf(schedule, &depths));
   estimate.phases_ = stages.phases;
+  estimate.staged_ = stages.lead >= 0;
+  if (estimate.staged_ && !schedule.block_units.empty()) {
+    for (int32_t lanes = 1; lanes <= kLanesMax; lanes *= 2) estimate.widths_.push_back(StagedWidth(schedule, lanes));
+  }
+  estimate.depth_ = stages.lead >= 0 ? stages.hops : stages.phases;
   estimate.work_.resize(estimate.rank_count_ * static_cast<size_t>(estimate.phases_));
   const Contract contract{schedule.collective, schedule.rank_count, schedule.root};
   const bool regular = schedule.block_units.empty();
@@ -75,7 +96,7 @@ StatusOr<Estimate> Estimate::Make(const Schedule& schedule, const Topology& topo
                                        : static_cast<double>(tree.chunk.units());
     if (!regular) estimate.footprint_ += 2 * chunk_bytes;
     estimate.longest_bytes_ = std::max(estimate.longest_bytes_, static_cast<int64_t>(chunk_bytes + 0.999));
-    estimate.AddTree(contract, tree, depths, stages.PhaseOf(tree.stage), chunk_bytes);
+    estimate.AddTree(contract, tree, depths, stages.PhaseOf(tree), chunk_bytes);
     for (const std::vector<TreeEdge>* edges : {&tree.up, &tree.down}) {
       estimate.AddLinks(schedule, topology, *edges, chunk_bytes, &link_bytes);
       for (const TreeEdge& edge : *edges) {
@@ -234,13 +255,31 @@ double Estimate::FabricUs(const CostModel& model, const Shape& shape, double sli
   const double bulk = std::max(link_us_, LaneUs(model, shape, slices));
   const double slice_bytes = static_cast<double>(longest_bytes_) / slices;
   const double hop = model.op_us + latency_us_ + (edge_GBps_ > 0 ? slice_bytes / (edge_GBps_ * 1e3) : 0);
-  double chain = (phases_ - 1) * hop;
+  double chain = ((shape.pipelined ? depth_ : phases_) - 1) * hop;
   // Without skew every slice waits for its way through the phases that a rank takes part in.
   int32_t span_max = 1;
   for (size_t rank = 0; rank < rank_count_; ++rank)
     span_max = std::max(span_max, SpanOf(rank).last - SpanOf(rank).first + 1);
+  if (staged_ && shape.pipelined)
+    return std::max(bulk, RoundUs(model, shape) * slices) + chain + StagedUs(model, shape, slices);
   if (!shape.pipelined) chain += (slices - 1) * (span_max - 1) * (model.op_us + latency_us_);
   return bulk + chain;
+}
+
+double Estimate::RoundUs(const CostModel& model, const Shape& shape) const {
+  double ops = 0;
+  for (size_t rank = 0; rank < rank_count_; ++rank) {
+    double own = 0;
+    for (int32_t phase = 0; phase < phases_; ++phase) own += At(rank, phase).ops;
+    ops = std::max(ops, own);
+  }
+  return 2 * ops / shape.lanes * model.op_us + latency_us_;
+}
+
+double Estimate::StagedUs(const CostModel& model, const Shape& shape, double slices) const {
+  constexpr double kRoundShare = 0.1;    // of a round that the links stand still
+  constexpr double kUnevenShare = 0.15;  // of a slice by which lanes differ in the end
+  return slices * RoundUs(model, shape) * kRoundShare + link_us_ / slices * kUnevenShare;
 }
 
 double Estimate::LaneExcess(const CostModel& model, const Shape& shape) const {
@@ -253,7 +292,11 @@ double Estimate::LaneExcess(const CostModel& model, const Shape& shape) const {
 
 double Estimate::SlicesOf(const Shape& shape) const {
   const int64_t slice_bytes = std::max<int64_t>(1, shape.slice_bytes);
-  const int64_t per_lane = std::max<int64_t>(1, longest_bytes_);
+  int64_t per_lane = std::max<int64_t>(1, longest_bytes_);
+  if (!widths_.empty()) {
+    const auto at = static_cast<size_t>(std::bit_width(static_cast<uint32_t>(shape.lanes)) - 1);
+    per_lane = widths_[std::min(at, widths_.size() - 1)];
+  }
   return static_cast<double>(std::max<int64_t>(1, (per_lane + slice_bytes - 1) / slice_bytes));
 }
 
