@@ -17,6 +17,9 @@ constexpr int64_t kLongestLine = int64_t{1} << 30;
 /// Stages are few enough when all their latencies together are at most this share of the bytes' time.
 constexpr int64_t kLatencyShare = 50;
 constexpr int32_t kLosses[] = {5, 20, 100};  // per mille
+/// With more servers a decomposition takes longer than a wrong guess costs: one is made, by what the latencies of 2.5
+/// stages a server would come to.
+constexpr int32_t kServersTried = 8;
 
 class Costs {
  public:
@@ -85,6 +88,19 @@ StageList Decompose(const StageMatrix& matrix, Method method, int32_t loss_per_m
   return {};
 }
 
+struct Guess {
+  Method method;
+  int32_t loss_per_mille;
+};
+
+/// `share`: latencies in per cent of the bytes' time, at half a per cent of loss.
+Guess GuessFor(int64_t share) {
+  if (share <= 100 / kLatencyShare) return {Method::kQuantised, kLosses[0]};
+  if (share <= 10) return {Method::kQuantised, kLosses[1]};
+  if (share <= 40) return {Method::kQuantised, kLosses[2]};
+  return {Method::kGrouped, 0};
+}
+
 void Try(Method method, int32_t loss_per_mille, const Costs& costs, Stages* best) {
   StageList list = InJohnsonsOrder(Decompose(best->matrix, method, loss_per_mille), costs);
   const int64_t predicted_ns = costs.Total(list);
@@ -137,6 +153,13 @@ Stages ChooseStages(const Cluster& cluster, const StageMatrix& traffic, const St
   const Costs costs(cluster, stages.unit_bytes);
   if (options.method != Method::kChosen) {
     Try(options.method, kLosses[0], costs, &stages);
+    return stages;
+  }
+  if (n > kServersTried) {
+    const int64_t latencies = costs.alpha_ns() * n * 5 / 2;
+    const int64_t share = latencies * 100 / std::max<int64_t>(1, costs.SendNs(LongestLine(stages.matrix)));
+    const Guess guess = GuessFor(share);
+    Try(guess.method, guess.loss_per_mille, costs, &stages);
     return stages;
   }
   for (const int32_t loss : kLosses) {
