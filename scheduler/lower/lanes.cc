@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kPartEdgesMax = 1 << 15;
 /// In overlapping stages the hops that belong to a stage share the ways out, which are the scarcest: they count more
 /// than hops within a server.
-constexpr int64_t kStageHopWeight = 8;
+constexpr int64_t kStageHopWeight = 2;
 
 /// Units each rank handles in each lane; in overlapping stages what it sends and what it receives apart. Where blocks
 /// have so many that sums might pass 62 bits, 2^k units count as one.
@@ -258,7 +258,7 @@ int64_t StagedWidth(const Schedule& schedule, int32_t lanes) {
   if (lanes == 1 || busiest == 0) return widest;
   // Each tree has at most one part more than its units fill.
   const int64_t spare = std::max(lower::kPartEdgesMax / 2, lower::kPartEdgesMax - edges);
-  return std::min(widest, std::max({int64_t{1}, 2 * busiest / lanes, edge_units / spare + 1}));
+  return std::min(widest, std::max({int64_t{1}, busiest * 3 / 2 / lanes, edge_units / spare + 1}));
 }
 
 }  // namespace mycel

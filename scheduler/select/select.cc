@@ -21,6 +21,8 @@ constexpr int64_t kSliceBytesMax = 256 * 1024;
 /// Schedules worth a simulation: so many, if they may be that much slower than the best by their estimates.
 constexpr size_t kSimulatedMax = 4;
 constexpr double kPlayoffFactor = 2;
+/// Estimates of overlapping stages are coarse where little is sent.
+constexpr double kStagedPlayoffFactor = 4;
 /// Slices and messages of each simulation.
 constexpr int32_t kSimulatedSlices = 16;
 constexpr int64_t kSimulatedMessages = 200'000;
@@ -214,7 +216,8 @@ StatusOr<Plan> Playoff(const Topology& topology, const PlanRequest& request, con
   const double best_us = TimeOf(contest->candidates.front().first);
   for (size_t i = 0; i < contest->candidates.size() && finalists.size() < kSimulatedMax; ++i) {
     const auto& [candidate, entrant] = contest->candidates[i];
-    if (seen[entrant] || TimeOf(candidate) > kPlayoffFactor * best_us) continue;
+    const bool staged = contest->entrants[entrant].schedule.stages_overlap;
+    if (seen[entrant] || TimeOf(candidate) > (staged ? kStagedPlayoffFactor : kPlayoffFactor) * best_us) continue;
     seen[entrant] = true;
     finalists.push_back(i);
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/rng.h"
 #include "core/plan/verify.h"
 #include "core/topo/gallery.h"
 #include "scheduler/sim/sim.h"
@@ -109,9 +110,8 @@ TEST(Select, FabricChoiceIsSimulatedAndNearTheBound) {
 TEST(Select, RingTopologyGetsTheRing) {
   const Choice choice = Chosen(Named("ring8"), Request(Collective::kAllGather, 64 << 20), FabricCostModel());
   EXPECT_EQ(choice.plan.planner, "ring/two-way");
-  const auto refused = std::find_if(choice.contest.begin(), choice.contest.end(), [](const Candidate& candidate) {
-    return candidate.planner.starts_with("direct");
-  });
+  const auto refused = std::find_if(choice.contest.begin(), choice.contest.end(),
+                                    [](const Candidate& candidate) { return candidate.planner.starts_with("direct"); });
   ASSERT_NE(refused, choice.contest.end());
   EXPECT_THAT(refused->refused, HasSubstr("neither directly nor through switches"));
 }
@@ -133,6 +133,60 @@ TEST(Select, HonoursPlannerVariantAndLanes) {
   request.variant = "two-way";
   EXPECT_EQ(Chosen(mesh, request, HostCostModel(4, 4)).plan.planner, "ring/two-way");
   for (const Candidate& candidate : Chosen(mesh, request, HostCostModel(4, 4)).contest) EXPECT_EQ(candidate.lanes, 1);
+}
+
+double SimulatedUs(const Plan& plan, const Topology& topology, int64_t bytes) {
+  const CostModel cost = FabricCostModel();
+  SimOptions options;
+  options.bytes = bytes;
+  options.op_overhead_us = cost.op_us;
+  options.lane_GBps = cost.lane_GBps;
+  const StatusOr<SimResult> result = Simulate(plan, topology, options);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? result->time_us : 0;
+}
+
+// Even and skewed demand, a hot sender, a hot receiver; from a kilobyte to megabytes a rank.
+TEST(Select, AllToAllVGoesToTheFasterOfDirectAndFast) {
+  int fast_wins = 0, direct_wins = 0;
+  for (const char* name : {"servers-2x4", "servers-4x4", "servers-3x2", "dgx-h200-x2"}) {
+    const Topology topology = Named(name);
+    const auto n = static_cast<size_t>(topology.rank_count());
+    for (const int kind : {0, 1, 2, 3, 4}) {
+      for (const int64_t mean : {1'000, 30'000, 3'000'000}) {
+        SCOPED_TRACE(std::string(name) + ", kind " + std::to_string(kind) + ", mean " + std::to_string(mean));
+        Rng rng(static_cast<uint64_t>(kind));
+        PlanRequest request = Request(Collective::kAllToAllV, 0);
+        request.demand.resize(n * n);
+        for (int64_t& bytes : request.demand) {
+          const auto u = static_cast<int64_t>(rng.Below(1000));
+          bytes = mean / static_cast<int64_t>(n);
+          if (kind == 1) bytes = bytes * u / 500;
+          if (kind == 2) bytes = bytes * u / 1000 * u / 1000 * u / 1000 * u / 200;
+        }
+        for (size_t i = 0; i < n; ++i) {
+          if (kind == 3) request.demand[n + i] *= 12;
+          if (kind == 4) request.demand[i * n + 1] *= 12;
+        }
+        for (const int64_t bytes : request.demand) request.bytes += bytes;
+        request.bytes /= static_cast<int64_t>(n);
+        request.lanes = 32;
+        double best_us = 0;
+        for (const char* planner : {"direct", "fast"}) {
+          request.planner = planner;
+          const Choice alone = Chosen(topology, request, FabricCostModel());
+          const double us = SimulatedUs(alone.plan, topology, request.bytes);
+          best_us = best_us == 0 ? us : std::min(best_us, us);
+        }
+        request.planner = "auto";
+        const Choice choice = Chosen(topology, request, FabricCostModel());
+        EXPECT_LE(SimulatedUs(choice.plan, topology, request.bytes), 1.05 * best_us) << choice.reason;
+        ++(choice.plan.planner == "fast" ? fast_wins : direct_wins);
+      }
+    }
+  }
+  EXPECT_GT(fast_wins, 15);
+  EXPECT_GT(direct_wins, 10);
 }
 
 TEST(Select, SaysWhyNobodyServes) {
