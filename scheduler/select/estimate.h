@@ -46,6 +46,8 @@ class Estimate {
   /// Messages per slice of the busiest channel: skew needs that many slots and a few more.
   int32_t channel_messages() const { return channel_messages_; }
   int32_t phases() const { return phases_; }
+  /// What the busiest link needs: no schedule of these edges takes less.
+  double link_us() const { return link_us_; }
 
  private:
   /// Work of one rank in one phase over the whole collective, apart from the device's speed.

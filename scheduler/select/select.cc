@@ -209,7 +209,7 @@ StatusOr<double> SimulatedUs(const Plan& plan, const Topology& topology, const P
 /// The contest's candidates are sorted. Simulates the best shape of each schedule that may win and reorders them;
 /// returns the plan of the winner. Where one schedule stands alone, its estimates are left to choose its shape: they
 /// rank shapes of one schedule well, and simulation takes longer than planning. All or none are simulated, since
-/// simulated times must not be compared with estimates.
+/// simulated times must not be compared with estimates, but for those that their busiest link alone rules out.
 StatusOr<Plan> Playoff(const Topology& topology, const PlanRequest& request, const CostModel& cost, Contest* contest) {
   std::vector<size_t> finalists;
   std::vector<bool> seen(contest->entrants.size(), false);
@@ -222,15 +222,18 @@ StatusOr<Plan> Playoff(const Topology& topology, const PlanRequest& request, con
     finalists.push_back(i);
   }
   if (finalists.size() == 1) return LowerWinner(topology, cost, contest);
-  std::vector<Plan> plans;
-  for (const size_t i : finalists) {
-    MYCEL_ASSIGN_OR_RETURN(Plan plan, LowerCandidate(*contest, contest->candidates[i], topology, cost));
-    plans.push_back(std::move(plan));
-    if (MessagesPerSlice(plans.back()) > kPlayoffMessagesMax) return std::move(plans.front());
-  }
+  std::vector<Plan> plans(finalists.size());
   size_t best = 0;
   for (size_t k = 0; k < finalists.size(); ++k) {
-    Candidate& candidate = contest->candidates[finalists[k]].first;
+    auto& [candidate, entrant] = contest->candidates[finalists[k]];
+    const double best_so_far_us = contest->candidates[finalists[best]].first.simulated_us;
+    // No simulation is faster than the busiest link.
+    if (k > 0 && contest->entrants[entrant].estimate.link_us() >= best_so_far_us) continue;
+    MYCEL_ASSIGN_OR_RETURN(plans[k], LowerCandidate(*contest, contest->candidates[finalists[k]], topology, cost));
+    if (MessagesPerSlice(plans[k]) > kPlayoffMessagesMax) {
+      for (const size_t i : finalists) contest->candidates[i].first.simulated_us = -1;
+      return std::move(plans.front());
+    }
     MYCEL_ASSIGN_OR_RETURN(candidate.simulated_us, SimulatedUs(plans[k], topology, request, cost));
     if (Better(contest->candidates[finalists[k]], contest->candidates[finalists[best]])) best = k;
   }

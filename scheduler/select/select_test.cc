@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/rng.h"
 #include "core/plan/verify.h"
@@ -187,6 +189,44 @@ TEST(Select, AllToAllVGoesToTheFasterOfDirectAndFast) {
   }
   EXPECT_GT(fast_wins, 15);
   EXPECT_GT(direct_wins, 10);
+}
+
+// 64 MiB a rank on 4 servers of 8 with rails: even, random and Zipf 0.8 flows.
+TEST(Select, FastIsNearTheBound) {
+  const Topology topology = Named("dgx-h200-x4-rails");
+  std::vector<double> cumulated;
+  double sum = 0;
+  for (int k = 1; k <= 1024; ++k) cumulated.push_back(sum += std::pow(k, -0.8));
+  for (const int kind : {0, 1, 2}) {
+    Rng rng(7);
+    PlanRequest request = Request(Collective::kAllToAllV, 0);
+    request.demand.resize(32 * 32);
+    std::vector<double> weights(request.demand.size());
+    double total = 0;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      if (i / 32 == i % 32) continue;
+      const double u = rng.Unit();
+      const auto zipf = std::lower_bound(cumulated.begin(), cumulated.end(), u * sum) - cumulated.begin() + 1;
+      total += weights[i] = kind == 0 ? 1 : kind == 1 ? u : static_cast<double>(zipf);
+    }
+    int64_t out[4] = {}, in[4] = {};
+    for (size_t i = 0; i < weights.size(); ++i) {
+      request.demand[i] = static_cast<int64_t>(weights[i] / total * 32 * (64 << 20));
+      request.bytes += request.demand[i];
+      if (i / 32 / 8 == i % 32 / 8) continue;
+      out[i / 32 / 8] += request.demand[i];
+      in[i % 32 / 8] += request.demand[i];
+    }
+    request.bytes /= 32;
+    request.lanes = 32;
+    const Choice choice = Chosen(topology, request, FabricCostModel());
+    EXPECT_EQ(choice.plan.planner, "fast");
+    const auto busiest = static_cast<double>(std::max(*std::max_element(out, out + 4), *std::max_element(in, in + 4)));
+    const double bound_us = busiest / (8 * 50e3);
+    const double us = SimulatedUs(choice.plan, topology, request.bytes);
+    EXPECT_GE(us, bound_us);
+    EXPECT_LE(us, 1.06 * bound_us) << "kind " << kind;
+  }
 }
 
 TEST(Select, SaysWhyNobodyServes) {
