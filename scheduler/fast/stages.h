@@ -3,10 +3,10 @@
 //
 // Cost, in ns, of stages of lengths w_1, w_2, ... whose bytes are passed on within the target servers meanwhile:
 //   sum over k of max(alpha + w_k, r_(k-1)) + r_last        r_k = w_k * (M - 1) / M * (rate out / rate within)
-// Half a per cent of loss is tried first; more loss, or grouped stages, only where alpha is felt (beyond 8 servers one of
-// them, guessed from alpha). Passing on follows
-// sending like the second machine of a flow shop, so Johnson's rule orders the stages (Johnson 1954): where passing on
-// is the shorter part, the stages go by falling length, which leaves the least at the end.
+// Half a per cent of loss is tried first; more loss, or grouped stages, only where alpha is felt (beyond 8 servers one
+// of them, guessed from alpha). Passing on follows sending like the second machine of a flow shop, so Johnson's rule
+// orders the stages (Johnson 1954): where passing on is the shorter part, the stages go by falling length, which leaves
+// the least at the end.
 //
 // Integers only: every rank finds the same stages.
 #pragma once
