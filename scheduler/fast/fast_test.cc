@@ -326,6 +326,18 @@ TEST(Fast, EqualInputsGiveEqualPlans) {
   EXPECT_EQ(HashOf(*first), HashOf(*second));
 }
 
+// Ranks may run builds of other compilers and options: all must find these very paths. Change the number when the
+// planner changes its mind on purpose.
+TEST(Fast, EveryBuildFindsTheSamePaths) {
+  std::vector<int64_t> demand(32 * 32);
+  for (size_t i = 0; i < demand.size(); ++i) demand[i] = static_cast<int64_t>(i * i * 2654435761U % 1'000'003);
+  const StatusOr<Schedule> schedule = FastPlanner().MakeSchedule(Named("dgx-h200-x4-rails"), Request(demand));
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  for (const char c : ToText(*schedule)) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  EXPECT_EQ(hash, 1541005690782803380U);
+}
+
 TEST(Fast, RefusesBadRequests) {
   const Topology topology = Named("servers-2x2");
   const auto refusal = [&](const PlanRequest& request) {
