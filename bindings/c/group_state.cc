@@ -101,7 +101,7 @@ Status Enqueue(mycelStream_t stream, const std::vector<mycelComm*>& comms, const
                std::function<Status()> run) {
   const std::lock_guard<std::mutex> lock(TicketMutex());
   const std::vector<Ticket> tickets = TakeTickets(comms);
-  const Status queued = Guarded(function, [&] {
+  Status queued = Guarded(function, [&] {
     static_cast<HostStream*>(stream)->Enqueue([tickets, function, run = std::move(run)] {
       const Turns turns(tickets);
       return Guarded(function, run);

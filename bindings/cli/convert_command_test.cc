@@ -22,7 +22,7 @@ std::string ReadAll(const std::string& path) {
 }
 
 std::string MakePlan(const std::string& topology, const std::string& collective, const std::string& planner) {
-  const std::string path = TempPath("made.json");
+  std::string path = TempPath("made.json");
   const CliResult made = RunCli(
       {"plan", "--topo", topology, "--collective", collective, "--planner", planner, "--lanes", "1", "--out", path});
   EXPECT_EQ(made.exit_code, 0) << made.err;

@@ -82,7 +82,9 @@ Status RunGroup(std::vector<GroupPart>& parts, const std::function<void(size_t)>
     --left;
     done(index);
   };
-  for (uint32_t turn = 1; left > 0; ++turn) {
+  uint32_t turn = 0;
+  while (left > 0) {
+    ++turn;
     bool moved = false;
     for (Cursor& cursor : cursors) {
       if (cursor.done) continue;

@@ -49,7 +49,7 @@ std::vector<Sample> Samples(int ranks_max) {
 
 Topology Load(const std::string& name) { return ReadTopologyFile("tests/topologies/" + name + ".json").value(); }
 
-Rational Achieved(const Topology& topology, PlanRequest request) {
+Rational Achieved(const Topology& topology, const PlanRequest& request) {
   const StatusOr<Schedule> schedule = ForestPlanner().MakeSchedule(topology, request);
   EXPECT_TRUE(schedule.ok()) << StatusMessage(schedule.status());
   if (!schedule.ok()) return Rational(0);
