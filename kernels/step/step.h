@@ -49,9 +49,11 @@ inline bool ChannelsReady(Launch& launch, const SliceView& view) {
   return true;
 }
 
+/// In integers: an empty block may lie anywhere, also beside a buffer that is NULL.
 inline std::byte* MemoryOf(const Launch& launch, const BoundOperand& operand, int64_t first) {
-  return launch.bases[static_cast<size_t>(operand.base)] + operand.offset +
-         first * static_cast<int64_t>(launch.element_bytes);
+  const int64_t offset = operand.offset + first * static_cast<int64_t>(launch.element_bytes);
+  return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(launch.bases[static_cast<size_t>(operand.base)]) +
+                                      static_cast<uintptr_t>(offset));
 }
 
 /// Where the payload of a ready input slot lies; null after recording a fault. With kDirect and a peer in another
