@@ -1,19 +1,13 @@
 // The text forms of schedules and plans: one tree or op a line, stable order, no floats, so that a diff is a review.
-#include <cstdio>
 #include <string>
 
+#include "core/base/hex.h"
 #include "core/plan/plan.h"
 #include "core/plan/schedule.h"
 #include "core/plan/structure.h"
 
 namespace mycel {
 namespace {
-
-std::string Hex(uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 std::string TextOfUnits(int64_t units_per_block, const std::vector<int64_t>& block_units) {
   if (block_units.empty()) return "units " + std::to_string(units_per_block);

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "core/base/hex.h"
 #include "core/plan/plan_json.h"
 
 namespace mycel {
@@ -21,12 +22,6 @@ std::string Quoted(std::string_view text) {
     }
   }
   return out + "\"";
-}
-
-std::string Hex(uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
 }
 
 /// `[` items joined by `separator` `]`.

@@ -1,17 +1,11 @@
 // The text form of a program: one instruction a line, for eyes and diffs.
-#include <cstdio>
 #include <string>
 
+#include "core/base/hex.h"
 #include "core/plan/program.h"
 
 namespace mycel {
 namespace {
-
-std::string Hex(uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 std::string TextOf(const InstructionOperand& operand) {
   const std::string index = std::to_string(operand.index);

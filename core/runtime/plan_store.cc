@@ -17,6 +17,7 @@
 #include "core/base/build_info.h"
 #include "core/base/code_id.h"
 #include "core/base/env.h"
+#include "core/base/hex.h"
 #include "core/base/log.h"
 #include "core/plan/plan_json.h"
 #include "core/plan/verify.h"
@@ -35,12 +36,6 @@ constexpr int64_t kFileBytesMax = int64_t{64} << 20;
 uint64_t HashOfText(std::string_view text, uint64_t hash = 0xcbf29ce484222325U) {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   return hash;
-}
-
-std::string Hex(uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
 }
 
 std::string ErrorText() { return std::strerror(errno); }

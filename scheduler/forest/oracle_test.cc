@@ -78,21 +78,6 @@ std::string Boxes(int boxes, int ranks, int64_t inner, int64_t outer) {
   return text;
 }
 
-/// `leaves` switches of `ranks` ranks at `down`, each with `up` to every one of `spines`.
-std::string Leaves(int leaves, int ranks, int down, int spines, int up) {
-  std::string text;
-  for (int leaf = 0; leaf < leaves; ++leaf) {
-    const std::string name = "leaf" + std::to_string(leaf);
-    for (int i = 0; i < ranks; ++i) {
-      text += std::to_string(leaf * ranks + i) + "-" + name + ":" + std::to_string(down) + " ";
-    }
-    for (int spine = 0; spine < spines; ++spine) {
-      text += name + "-spine" + std::to_string(spine) + ":" + std::to_string(up) + " ";
-    }
-  }
-  return text;
-}
-
 const std::string kStar = "0-w:4 1-w:4 2-w:2 3-w:2";
 const std::string kDgx1 =
     "0-1:1 0-2:1 0-3:2 0-4:2 1-2:2 1-3:1 1-5:2 2-3:2 2-6:1 3-7:1 4-5:1 4-6:1 4-7:2 5-6:2 5-7:1 6-7:2";

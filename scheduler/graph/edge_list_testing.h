@@ -54,6 +54,21 @@ inline Topology EdgeList(const std::string& text) {
   return *std::move(topology);
 }
 
+/// `leaves` switches of `ranks` ranks at `down`, each with `up` to every one of `spines`.
+inline std::string Leaves(int leaves, int ranks, int down, int spines, int up) {
+  std::string text;
+  for (int leaf = 0; leaf < leaves; ++leaf) {
+    const std::string name = "leaf" + std::to_string(leaf);
+    for (int i = 0; i < ranks; ++i) {
+      text += std::to_string(leaf * ranks + i) + "-" + name + ":" + std::to_string(down) + " ";
+    }
+    for (int spine = 0; spine < spines; ++spine) {
+      text += name + "-spine" + std::to_string(spine) + ":" + std::to_string(up) + " ";
+    }
+  }
+  return text;
+}
+
 /// What a random topology may hold.
 struct RandomShape {
   int64_t node_count_max = 8;

@@ -102,21 +102,6 @@ std::string Complete(int n) {
   return text;
 }
 
-// `leaves` switches of `ranks` ranks at `down`, each with `up` to every spine.
-std::string Leaves(int leaves, int ranks, int down, int spines, int up) {
-  std::string text;
-  for (int leaf = 0; leaf < leaves; ++leaf) {
-    const std::string name = "leaf" + std::to_string(leaf);
-    for (int i = 0; i < ranks; ++i) {
-      text += std::to_string(leaf * ranks + i) + "-" + name + ":" + std::to_string(down) + " ";
-    }
-    for (int spine = 0; spine < spines; ++spine) {
-      text += name + "-spine" + std::to_string(spine) + ":" + std::to_string(up) + " ";
-    }
-  }
-  return text;
-}
-
 // `boxes` of `ranks` ranks, each rank with `inner` to its box's switch and `outer` to a common one.
 std::string Boxes(int boxes, int ranks, int64_t inner, int64_t outer) {
   std::string text;
