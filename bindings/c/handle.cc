@@ -43,8 +43,7 @@ template <typename F>
 bool Occupy(mycelComm* handle, F&& give_up) {
   // acquire: pairs with the release in Vacate; the state left by the thread before us is visible.
   if (handle->busy.exchange(1, std::memory_order_acquire) == 0) return true;
-  const WaitPolicy policy;  // outlives the waiter, which refers to it
-  Waiter waiter(policy, nullptr);
+  Waiter waiter(WaitPolicy(), nullptr);
   while (handle->busy.exchange(1, std::memory_order_acquire) != 0) {
     if (give_up()) return false;
     waiter.Pause();

@@ -58,7 +58,7 @@ class Waiter {
   void Sleep();
   void Disarm();
 
-  const WaitPolicy& policy_;
+  const WaitPolicy policy_;
   Bell* bell_;
   uint64_t pauses_ = 0;
   uint64_t start_ns_ = 0;
