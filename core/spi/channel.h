@@ -30,7 +30,9 @@ struct alignas(64) SlotHeader {
   uint32_t bytes;              // of this message
   union {
     unsigned char inline_bytes[kInlineBytesMax];  // payloads of at most kInlineBytesMax bytes
-    uint64_t address;                             // kDirect: where the payload lies in the source's address space
+    // Of a longer payload. kDirect: where it lies in the source's address space. Else: where in the ring, in bytes, for
+    // transports whose two ends share no memory and which do not know the slots' geometry.
+    uint64_t address;
   };
 };
 static_assert(sizeof(SlotHeader) == 64 && alignof(SlotHeader) == 64);

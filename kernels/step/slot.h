@@ -22,8 +22,13 @@ inline bool HasCredit(ChannelEnd& end, int32_t slot_count) {
 
 inline SlotHeader& HeaderOf(const ChannelEnd& end) { return end.headers[end.step % kSlotCountMax]; }
 
+/// Where in the ring the payload of `end.step` lies, in bytes.
+inline uint64_t PlaceOf(const ChannelEnd& end, int32_t slot_count, int64_t slice_bytes) {
+  return (end.step % static_cast<uint64_t>(slot_count)) * static_cast<uint64_t>(slice_bytes);
+}
+
 inline std::byte* PayloadOf(const ChannelEnd& end, int32_t slot_count, int64_t slice_bytes) {
-  return end.payload + (end.step % static_cast<uint64_t>(slot_count)) * static_cast<uint64_t>(slice_bytes);
+  return end.payload + PlaceOf(end, slot_count, slice_bytes);
 }
 
 /// Target side: whether step `end.step` has been published.

@@ -151,6 +151,8 @@ inline SliceEvent RunSlice(Launch& launch, const SliceView& view) {
     if (direct) {
       const void* source = memory_output != nullptr ? memory_output : inputs[0];
       header.address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(source));
+    } else if (view.bytes > static_cast<int64_t>(kInlineBytesMax)) {
+      header.address = PlaceOf(end, program.slot_count, program.slice_bytes);
     }
     Publish<D>(end, view.bytes);
   }

@@ -27,9 +27,11 @@ inline bool TrySend(ChannelEnd& end, const Geometry& geometry, const Bytes& mess
   SlotHeader& header = end.headers[end.step % kSlotCountMax];
   header.signature = signature;
   header.bytes = static_cast<uint32_t>(message.size());
-  std::byte* place = message.size() <= kInlineBytesMax
-                         ? reinterpret_cast<std::byte*>(header.inline_bytes)
-                         : end.payload + end.step % geometry.slot_count * geometry.slice_bytes;
+  std::byte* place = reinterpret_cast<std::byte*>(header.inline_bytes);
+  if (message.size() > kInlineBytesMax) {
+    header.address = end.step % geometry.slot_count * geometry.slice_bytes;
+    place = end.payload + header.address;
+  }
   if (!message.empty()) std::memcpy(place, message.data(), message.size());
   // release: publishes header and payload; pairs with the acquire load in TryReceive.
   header.flag.store(++end.step, std::memory_order_release);

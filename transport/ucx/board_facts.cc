@@ -1,0 +1,48 @@
+#include "transport/ucx/board_facts.h"
+
+#include <cstring>
+
+namespace mycel {
+
+namespace {
+constexpr auto kRelaxed = std::memory_order_relaxed;
+}
+
+BoardFacts FactsOf(const RankBoard& board) {
+  BoardFacts facts{};
+  // acquire: pairs with the release that publishes error_text, which never changes afterwards.
+  facts.error = board.error.load(std::memory_order_acquire);
+  if (facts.error != 0) std::memcpy(facts.error_text, board.error_text, sizeof(facts.error_text));
+  // relaxed: texts only, see board.h.
+  facts.operation = board.operation.load(kRelaxed);
+  facts.agreement = board.agreement.load(kRelaxed);
+  facts.count = board.count.load(kRelaxed);
+  facts.since_ns = board.since_ns.load(kRelaxed);
+  facts.phase = board.phase.load(kRelaxed);
+  facts.collective = board.collective.load(kRelaxed);
+  facts.type = board.type.load(kRelaxed);
+  facts.op = board.op.load(kRelaxed);
+  facts.root = board.root.load(kRelaxed);
+  facts.pid = board.pid.load(kRelaxed);
+  return facts;
+}
+
+void CopyFacts(const BoardFacts& facts, RankBoard* board) {
+  board->operation.store(facts.operation, kRelaxed);
+  board->agreement.store(facts.agreement, kRelaxed);
+  board->count.store(facts.count, kRelaxed);
+  board->since_ns.store(facts.since_ns, kRelaxed);
+  board->phase.store(facts.phase, kRelaxed);
+  board->collective.store(facts.collective, kRelaxed);
+  board->type.store(facts.type, kRelaxed);
+  board->op.store(facts.op, kRelaxed);
+  board->root.store(facts.root, kRelaxed);
+  board->pid.store(facts.pid, kRelaxed);
+  if (facts.error == 0 || board->error.load(kRelaxed) != 0) return;
+  std::memcpy(board->error_text, facts.error_text, sizeof(board->error_text));
+  board->error_text[sizeof(board->error_text) - 1] = 0;
+  // release: publishes error_text; pairs with the acquire of whoever looks for errors.
+  board->error.store(facts.error, std::memory_order_release);
+}
+
+}  // namespace mycel
