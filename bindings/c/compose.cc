@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "bindings/c/connect.h"
+#include "bindings/c/found_topology.h"
 #include "bindings/c/plan_source.h"
 #include "bindings/interchange/fold.h"
 #include "bindings/interchange/plan_file.h"
@@ -19,8 +21,6 @@
 #include "core/topo/gallery.h"
 #include "kernels/host/host_device.h"
 #include "scheduler/select/cost_model.h"
-#include "transport/loopback/loopback_transport.h"
-#include "transport/shm/shm_transport.h"
 
 namespace mycel {
 namespace {
@@ -34,8 +34,7 @@ struct Settings {
   WaitPolicy wait;
   int64_t spin_us = -1;
   size_t payload_bytes = 0;
-  std::string direct;
-  std::string huge_pages;
+  TransportSettings transport;
   std::string planner;
   std::string topology;
   std::string plan_file;
@@ -54,8 +53,7 @@ StatusOr<Settings> ReadSettings() {
   if (settings.spin_us >= 0) settings.wait.spin_us = static_cast<int32_t>(settings.spin_us);
   MYCEL_ASSIGN_OR_RETURN(const int64_t payload, EnvInteger(Env::kPayloadBytes));
   settings.payload_bytes = static_cast<size_t>(payload);
-  MYCEL_ASSIGN_OR_RETURN(settings.direct, EnvChoice(Env::kDirect));
-  MYCEL_ASSIGN_OR_RETURN(settings.huge_pages, EnvChoice(Env::kHugePages));
+  MYCEL_ASSIGN_OR_RETURN(settings.transport, ReadTransportSettings());
   MYCEL_ASSIGN_OR_RETURN(settings.planner, EnvText(Env::kPlanner));
   MYCEL_ASSIGN_OR_RETURN(settings.topology, EnvText(Env::kTopo));
   MYCEL_ASSIGN_OR_RETURN(settings.plan_file, EnvText(Env::kPlanFile));
@@ -67,7 +65,7 @@ StatusOr<Settings> ReadSettings() {
 std::string Agreement(const Settings& settings) {
   return "MYCEL_PLANNER=" + settings.planner + "\nMYCEL_TOPO=" + settings.topology +
          "\nMYCEL_PLAN_FILE=" + settings.plan_file + "\nMYCEL_PAYLOAD_BYTES=" + std::to_string(settings.payload_bytes) +
-         "\nMYCEL_DIRECT=" + settings.direct + "\n";
+         "\nMYCEL_TRANSPORT=" + settings.transport.transport + "\nMYCEL_DIRECT=" + settings.transport.direct + "\n";
 }
 
 Status CheckAgreement(const std::vector<std::string>& of_ranks) {
@@ -88,42 +86,6 @@ Status CheckAgreement(const std::vector<std::string>& of_ranks) {
     }
   }
   return OkStatus();
-}
-
-std::unique_ptr<Transport> MakeTransport(const Settings& settings, const ComposeOptions& options) {
-  if (options.one_process) return std::make_unique<LoopbackTransport>();
-  ShmOptions shm;
-  shm.direct = settings.direct == "on"    ? DirectMode::kOn
-               : settings.direct == "off" ? DirectMode::kOff
-                                          : DirectMode::kAuto;
-  shm.huge_pages = settings.huge_pages == "on"    ? HugePages::kOn
-                   : settings.huge_pages == "off" ? HugePages::kOff
-                                                  : HugePages::kAuto;
-  return std::make_unique<ShmTransport>(shm);
-}
-
-/// Prepare, exchange, Connect, and agree that everybody has.
-StatusOr<std::unique_ptr<Transport>> Connect(Bootstrap& bootstrap, const Settings& settings,
-                                             const ComposeOptions& options, const TransportOptions& wanted) {
-  std::unique_ptr<Transport> transport = MakeTransport(settings, options);
-  MYCEL_ASSIGN_OR_RETURN(const std::string address, transport->Prepare(wanted));
-  MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> addresses, bootstrap.AllGather(address, options.deadline));
-  const Status connected = transport->Connect(addresses, options.deadline);
-  // A rank that failed says so, or the others would wait for it in their first operation.
-  MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> outcomes,
-                         bootstrap.AllGather(connected.ok() ? "" : StatusMessage(connected), options.deadline));
-  MYCEL_RETURN_IF_ERROR(connected);
-  for (size_t rank = 0; rank < outcomes.size(); ++rank) {
-    if (!outcomes[rank].empty()) {
-      return RemoteError("rank " + std::to_string(rank) + " could not connect: " + outcomes[rank]);
-    }
-    if (!transport->Reaches(Rank(static_cast<int64_t>(rank)))) {
-      return InvalidUsage("rank " + std::to_string(rank) + " is not reachable through shared memory from rank " +
-                          std::to_string(wanted.rank.value()) +
-                          ": this version connects the ranks of one server (and one network namespace) only");
-    }
-  }
-  return transport;
 }
 
 StatusOr<Topology> TopologyFor(const Settings& settings, int32_t rank_count) {
@@ -244,12 +206,20 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
     wanted.communicator = std::hash<std::string>()(tokens[0]);
     // Plans follow from the core count: ranks with unlike affinities must use one number.
     for (const std::string& of_rank : tokens) cores_for_plans = std::min(cores_for_plans, std::atoi(of_rank.c_str()));
-    MYCEL_ASSIGN_OR_RETURN(parts.transport, Connect(bootstrap, settings, options, wanted));
+    MYCEL_ASSIGN_OR_RETURN(Connection connection,
+                           ConnectRanks(bootstrap, settings.transport, options.one_process, wanted, options.deadline));
+    parts.transport = std::move(connection.transport);
+    if (!settings.topology.empty()) {
+      if (n > 1 && parts.rank == Rank(0)) WarnOfOtherServers(*topology, connection);
+    } else if (!connection.rails_of.empty() && settings.transport.transport == "auto") {
+      topology = FoundTopology(connection);
+      MYCEL_RETURN_IF_ERROR(topology.status());
+    }
   }
   CostModel cost = HostCostModel(n, cores_for_plans);
   cost.channel_bytes = static_cast<int64_t>(wanted.payload_bytes);
   // Not between threads of one process: a pointer into a buffer that its owner took back on an error would crash.
-  cost.allow_direct = parts.transport != nullptr && !options.one_process && settings.direct != "off" &&
+  cost.allow_direct = parts.transport != nullptr && !options.one_process && settings.transport.direct != "off" &&
                       parts.transport->AllReadDirectly();
   PlanSourceParts source;
   source.planner = settings.planner;

@@ -207,7 +207,8 @@ Status Communicator::Advance(bool* idle) {
   const int polls = parts_.wait.oversubscribed ? 1 : Waiter::kPollsPerPause;
   const StepEvent event = parts_.device->Step(current_.launch, polls);
   *idle = event == StepEvent::kIdle;
-  if (*idle && needs_progress_ && parts_.transport->Progress()) *idle = false;
+  // Also when the lanes moved: what they have published must leave, the last message of an operation included.
+  if (needs_progress_ && parts_.transport->Progress()) *idle = false;
   switch (event) {
     case StepEvent::kIdle:
     case StepEvent::kProgress:

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -103,6 +104,20 @@ std::vector<std::string> ShareOfDevices(const std::vector<std::string>& devices,
   for (size_t i = first; i < devices.size(); i += static_cast<size_t>(local_ranks)) share.push_back(devices[i]);
   if (share.empty()) share.push_back(devices[first % devices.size()]);
   return share;
+}
+
+int64_t DeviceMbps(const std::string& device, const std::string& sysfs) {
+  constexpr int64_t kUnknown = 10'000;
+  const fs::path root = fs::path(sysfs) / "class";
+  const size_t colon = device.find(':');
+  if (colon != std::string::npos) {
+    // "400 Gb/sec (4X NDR)"
+    const double gbps = std::atof(
+        FirstLine(root / "infiniband" / device.substr(0, colon) / "ports" / device.substr(colon + 1) / "rate").c_str());
+    return gbps > 0 ? static_cast<int64_t>(gbps * 1000) : kUnknown;
+  }
+  const int64_t mbps = std::atoll(FirstLine(root / "net" / device / "speed").c_str());
+  return mbps > 0 ? mbps : kUnknown;
 }
 
 }  // namespace mycel

@@ -1,8 +1,8 @@
 // UCX: ranks of other servers, over whatever network UCX finds: RDMA or TCP. The channels are rings in each rank's own
 // memory that an engine keeps alike (engine.h).
 //
-// Which devices a rank uses (its rails): those that the user names, else the server's network devices; the ranks of a
-// server share them out, one each where there are enough ranks, several each where there are fewer ranks than devices.
+// A rank's rails are the network devices that it uses; channel `index` of a pair goes over rail `index` modulo their
+// number, at the source's end.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,8 @@
 namespace mycel {
 
 struct UcxOptions {
-  std::vector<std::string> devices;  // of this server, as UCX names them; empty: what NetworkDevices finds
-  int32_t local_rank = 0;            // among the ranks of this server
-  int32_t local_ranks = 1;
-  RankBoard* board = nullptr;  // this rank's, where another transport has it; null: one of our own
+  std::vector<std::string> devices;  // this rank's rails, as UCX names them; empty: the first of NetworkDevices
+  RankBoard* board = nullptr;        // this rank's, where another transport has it; null: one of our own
 };
 
 /// Whether this build has it.

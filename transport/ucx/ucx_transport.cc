@@ -28,8 +28,7 @@ StatusOr<std::string> UcxTransport::Prepare(const TransportOptions& options) {
   if (options.rank_count == 1) return std::string("alone");
   MYCEL_ASSIGN_OR_RETURN(const UcxLibrary* ucx, LoadUcx());
   std::vector<std::string> devices = ucx_options_.devices;
-  if (devices.empty()) devices = NetworkDevices();
-  devices = ShareOfDevices(devices, ucx_options_.local_rank, ucx_options_.local_ranks);
+  if (devices.empty()) devices.push_back(NetworkDevices().front());
   std::vector<std::unique_ptr<Rail>> rails;
   for (const std::string& device : devices) {
     MYCEL_ASSIGN_OR_RETURN(std::unique_ptr<Rail> rail, Rail::Open(*ucx, device));

@@ -1,0 +1,45 @@
+// How a communicator's ranks get their transport: shared memory where it maps, UCX between servers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/spi/bootstrap.h"
+#include "core/spi/transport.h"
+
+namespace mycel {
+
+/// What the environment says about transports; MYCEL_TRANSPORT is equal on all ranks.
+struct TransportSettings {
+  std::string transport = "auto";   // MYCEL_TRANSPORT
+  std::string direct = "auto";      // MYCEL_DIRECT
+  std::string huge_pages = "auto";  // MYCEL_HUGE_PAGES
+  std::string nics;                 // MYCEL_NICS
+};
+
+StatusOr<TransportSettings> ReadTransportSettings();
+
+/// A network device that a rank uses between servers, and what the system says of its speed.
+struct NetworkRail {
+  std::string device;
+  int64_t mbps = 0;
+};
+using RankRails = std::vector<NetworkRail>;
+
+/// Connected transport, and which ranks share this rank's server.
+struct Connection {
+  std::unique_ptr<Transport> transport;
+  /// By rank: its server, numbered in the order of the servers' lowest ranks.
+  std::vector<int32_t> server_of;
+  /// By rank; empty where no rank needs a network.
+  std::vector<RankRails> rails_of;
+};
+
+/// Collective. `one_process`: all ranks are threads of this process. RemoteError when another rank could not connect;
+/// every failure is on every rank.
+StatusOr<Connection> ConnectRanks(Bootstrap& bootstrap, const TransportSettings& settings, bool one_process,
+                                  const TransportOptions& wanted, SteadyTime deadline);
+
+}  // namespace mycel

@@ -1,0 +1,81 @@
+#include "transport/ucx/network_devices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace mycel {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// A /sys with what is written into it.
+class NetworkDevicesTest : public testing::Test {
+ protected:
+  NetworkDevicesTest() : root_(testing::TempDir() + "/sys-" + std::to_string(getpid())) {}
+  ~NetworkDevicesTest() override { std::filesystem::remove_all(root_); }
+  void Write(const std::string& file, const std::string& text) const {
+    const std::filesystem::path path = root_ / file;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text << "\n";
+  }
+  const std::filesystem::path root_;
+};
+
+TEST_F(NetworkDevicesTest, ActiveRdmaPortsComeFirst) {
+  Write("class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE");
+  Write("class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE");
+  Write("class/infiniband/mlx5_0/ports/2/state", "1: DOWN");
+  EXPECT_THAT(NetworkDevices(root_), ElementsAre("mlx5_0:1", "mlx5_1:1"));
+}
+
+TEST_F(NetworkDevicesTest, WithoutRdmaThereIsStillAWay) {
+  Write("class/infiniband/mlx5_0/ports/1/state", "1: DOWN");
+  const std::vector<std::string> devices = NetworkDevices(root_);
+  ASSERT_FALSE(devices.empty());
+  EXPECT_THAT(devices.front(), testing::Not(HasSubstr(":1")));
+}
+
+TEST_F(NetworkDevicesTest, SpeedsAreReadAndUnknownOnesAssumed) {
+  Write("class/infiniband/mlx5_0/ports/1/rate", "400 Gb/sec (4X NDR)");
+  Write("class/infiniband/hfi1_0/ports/1/rate", "2.5 Gb/sec (1X SDR)");
+  Write("class/net/eth0/speed", "25000");
+  Write("class/net/veth7/speed", "-1");
+  EXPECT_EQ(DeviceMbps("mlx5_0:1", root_), 400'000);
+  EXPECT_EQ(DeviceMbps("hfi1_0:1", root_), 2'500);
+  EXPECT_EQ(DeviceMbps("eth0", root_), 25'000);
+  EXPECT_EQ(DeviceMbps("veth7", root_), 10'000);
+  EXPECT_EQ(DeviceMbps("absent", root_), 10'000);
+}
+
+TEST(ParseDevicesTest, UnknownNamesAreRefusedWithThoseThatExist) {
+  EXPECT_THAT(ParseDevices("lo").value(), ElementsAre("lo"));
+  EXPECT_THAT(ParseDevices("lo,lo").value(), ElementsAre("lo", "lo"));
+  for (const char* text : {"doesnotexist", "lo,doesnotexist"}) {
+    const Status status = ParseDevices(text).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    const std::string message = StatusMessage(status);
+    EXPECT_THAT(message, HasSubstr("'doesnotexist'"));
+    EXPECT_THAT(message, HasSubstr("it has"));
+    EXPECT_THAT(message, HasSubstr("lo"));
+  }
+  EXPECT_FALSE(ParseDevices("lo,").ok());
+}
+
+TEST(ShareOfDevicesTest, RanksShareThemOut) {
+  const std::vector<std::string> four = {"a", "b", "c", "d"};
+  EXPECT_THAT(ShareOfDevices(four, 0, 1), ElementsAre("a", "b", "c", "d"));
+  EXPECT_THAT(ShareOfDevices(four, 0, 2), ElementsAre("a", "c"));
+  EXPECT_THAT(ShareOfDevices(four, 1, 2), ElementsAre("b", "d"));
+  EXPECT_THAT(ShareOfDevices(four, 2, 3), ElementsAre("c"));
+  EXPECT_THAT(ShareOfDevices(four, 3, 4), ElementsAre("d"));
+  EXPECT_THAT(ShareOfDevices(four, 6, 8), ElementsAre("c"));
+  EXPECT_THAT(ShareOfDevices({"a"}, 3, 4), ElementsAre("a"));
+}
+
+}  // namespace
+}  // namespace mycel
