@@ -199,6 +199,7 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   wanted.rank_count = n;
   wanted.channels_per_pair = parts.channels_per_pair;
   wanted.payload_bytes = PayloadBytes(settings, n);
+  bool between_servers = false;
   if (n > 1) {
     const std::string token =
         std::to_string(cores) + ":" + std::to_string(reinterpret_cast<uintptr_t>(&parts)) + std::to_string(NowNs());
@@ -209,6 +210,7 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
     MYCEL_ASSIGN_OR_RETURN(Connection connection,
                            ConnectRanks(bootstrap, settings.transport, options.one_process, wanted, options.deadline));
     parts.transport = std::move(connection.transport);
+    between_servers = !connection.rails_of.empty();
     if (!settings.topology.empty()) {
       if (n > 1 && parts.rank == Rank(0)) WarnOfOtherServers(*topology, connection);
     } else if (!connection.rails_of.empty() && settings.transport.transport == "auto") {
@@ -216,7 +218,7 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
       MYCEL_RETURN_IF_ERROR(topology.status());
     }
   }
-  CostModel cost = HostCostModel(n, cores_for_plans);
+  CostModel cost = between_servers ? NetworkCostModel() : HostCostModel(n, cores_for_plans);
   cost.channel_bytes = static_cast<int64_t>(wanted.payload_bytes);
   // Not between threads of one process: a pointer into a buffer that its owner took back on an error would crash.
   cost.allow_direct = parts.transport != nullptr && !options.one_process && settings.transport.direct != "off" &&

@@ -35,6 +35,14 @@ CostModel FabricCostModel() {
   return model;
 }
 
+CostModel NetworkCostModel() {
+  CostModel model;
+  model.device = CostModel::Device::kFabric;
+  model.op_us = 4;      // the engine sends a slot, and the kernel takes it to the wire
+  model.lane_GBps = 3;  // a core copies into a ring and out of one
+  return model;
+}
+
 std::string Fingerprint(const CostModel& model) {
   // Every field, so that a new one stops the compiler here.
   const auto& [device, channel_bytes, op_us, allow_direct, rank_count, cores, alpha_us, switch_us, copy_cache,

@@ -38,6 +38,9 @@ CostModel HostCostModel(int32_t rank_count, int32_t cores);
 /// Devices joined by the links of the topology.
 CostModel FabricCostModel();
 
+/// Host ranks of several servers: links count, and each message costs a core far more than a device.
+CostModel NetworkCostModel();
+
 /// All numbers of `model` as text, without loss: models whose texts are equal choose equally.
 std::string Fingerprint(const CostModel& model);
 

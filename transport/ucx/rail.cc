@@ -139,6 +139,10 @@ ucs_status_t Rail::Send(ucp_ep_h endpoint, const WireHeader& header, const void*
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.user_data = request;
   param.cb.send = &Rail::Finish;
+  if (eager_) {
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_AM_SEND_FLAG_EAGER;
+  }
   return StatusOf(ucx_.ucp_am_send_nbx(endpoint, kMessageId, &header, sizeof(header), payload, bytes, &param));
 }
 
