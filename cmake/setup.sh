@@ -9,8 +9,8 @@ build_packages=(
   libucx-dev libibverbs-dev
   libopenmpi-dev openmpi-bin libmpich-dev mpich
 )
-# What the tests need beyond: format, lint and fuzz targets. The versions are Debian 12's (14).
-test_packages=(clang clang-format clang-tidy libclang-rt-14-dev)
+# What the tests need beyond: format, lint, fuzz targets and emulated servers. The versions are Debian 12's (14).
+test_packages=(clang clang-format clang-tidy libclang-rt-14-dev iproute2)
 
 say() { printf '\n== %s\n' "$*"; }
 
