@@ -32,6 +32,7 @@ constexpr struct {
     {"broadcast", Operation::kBroadcast},
     {"reduce", Operation::kReduce},
     {"all_to_all", Operation::kAllToAll},
+    {"all_to_all_v", Operation::kAllToAllV},
     {"barrier", Operation::kBarrier},
 };
 
@@ -109,6 +110,9 @@ bool ResultIsRight(const Engine& engine, const Task& task) {
     case Operation::kAllToAll:
       elements = task.count * ranks;
       break;
+    case Operation::kAllToAllV:
+      elements = task.pairs->recv_total();
+      break;
     case Operation::kBroadcast:
       break;
     case Operation::kBarrier:
@@ -140,6 +144,8 @@ StatusOr<Arguments> ParseArguments(int argc, const char* const* argv) {
     } else if (option == "--milliseconds") {
       arguments.milliseconds = std::atoi(value.c_str());
       if (arguments.milliseconds < 1) return InvalidArgument("--milliseconds " + value + ": at least 1");
+    } else if (option == "--demand") {
+      arguments.demand = value;
     } else if (option == "--collective") {
       const auto* at =
           std::find_if(std::begin(kOperations), std::end(kOperations), [&](const auto& o) { return value == o.name; });
@@ -164,9 +170,15 @@ int MeasureAll(Engine& engine, const Arguments& arguments) {
   float* send = NewBuffer(bytes_max);
   float* recv = NewBuffer(bytes_max);
   std::fill(send, send + bytes_max / sizeof(float), 1.0f);
+  const auto ranks = static_cast<size_t>(engine.ranks());
+  const StatusOr<perf::Demand> demand = perf::Demand::Parse(arguments.demand, ranks);
+  if (!demand.ok()) Fail(engine, StatusMessage(demand.status()));
   for (const int64_t size : arguments.sizes) {
     Task task = {arguments.operation, static_cast<size_t>(size) / sizeof(float), send, recv};
-    if (InBlocks(task.operation)) task.count = task.count / static_cast<size_t>(engine.ranks());
+    const perf::PairCounts pairs = perf::Demand::ForRank(demand->Scaled(static_cast<uint64_t>(size), sizeof(float)),
+                                                         ranks, static_cast<size_t>(engine.rank()));
+    if (task.operation == Operation::kAllToAllV) task.pairs = &pairs;
+    if (InBlocks(task.operation)) task.count = task.count / ranks;
     if (!engine.Prepare(task)) return 4;
     const double us = MinUs(engine, arguments.milliseconds);
     if (Agree(engine, ResultIsRight(engine, task) ? 0 : 1) != 0) {

@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "bench/perf/demand.h"
 #include "core/base/status.h"
 
 namespace mycel::compare {
 
-enum class Operation { kAllReduce, kAllGather, kReduceScatter, kBroadcast, kReduce, kAllToAll, kBarrier };
+enum class Operation { kAllReduce, kAllGather, kReduceScatter, kBroadcast, kReduce, kAllToAll, kAllToAllV, kBarrier };
 
 /// One size of one operation on float32; the root is rank 0 and reductions are sums. `count` elements per rank or per
 /// block, as the library functions count.
@@ -21,6 +22,7 @@ struct Task {
   size_t count = 0;
   float* send = nullptr;
   float* recv = nullptr;
+  const perf::PairCounts* pairs = nullptr;  // kAllToAllV only
 };
 
 /// A library under comparison, at one rank.
@@ -48,12 +50,13 @@ class Engine {
 struct Arguments {
   Operation operation = Operation::kAllReduce;
   std::string operation_name = "all_reduce";
-  std::vector<int64_t> sizes;  // bytes in nccl-tests' meaning
-  int ranks = 2;               // of engines that start their own processes
-  int milliseconds = 100;      // per size
+  std::vector<int64_t> sizes;          // bytes in nccl-tests' meaning
+  int ranks = 2;                       // of engines that start their own processes
+  int milliseconds = 100;              // per size
+  std::string demand = "gen:uniform";  // of all_to_all_v, as alltoallv_perf takes it
 };
 
-/// --collective C --sizes 8,16K --ranks N --milliseconds M. InvalidArgument names the option.
+/// --collective C --sizes 8,16K --ranks N --milliseconds M --demand D. InvalidArgument names the option.
 StatusOr<Arguments> ParseArguments(int argc, const char* const* argv);
 
 /// Measures every size and prints "<size> <microseconds>" lines at rank 0. Returns the exit code: 0, 1 for a wrong

@@ -1,7 +1,9 @@
 // An MPI in the comparison; built once per MPI found, started by its mpirun.
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <vector>
 
 #include "bench/compare/batches.h"
 
@@ -29,6 +31,14 @@ class MpiEngine final : public Engine {
     task_ = task;
     count_ = static_cast<int>(task.count);
     // MPI broadcasts in place: the buffer of ones is the result buffer of the root.
+    if (task.operation == Operation::kAllToAllV) {
+      const perf::PairCounts& pairs = *task.pairs;
+      const auto ints = [](const std::vector<size_t>& of) { return std::vector<int>(of.begin(), of.end()); };
+      send_ = ints(pairs.send);
+      send_at_ = ints(pairs.send_at);
+      recv_ = ints(pairs.recv);
+      recv_at_ = ints(pairs.recv_at);
+    }
     if (task.operation == Operation::kBroadcast && rank() == 0) std::copy(task.send, task.send + task.count, task.recv);
     return true;
   }
@@ -54,6 +64,10 @@ class MpiEngine final : public Engine {
       case Operation::kAllToAll:
         MPI_Alltoall(t.send, count_, MPI_FLOAT, t.recv, count_, MPI_FLOAT, MPI_COMM_WORLD);
         break;
+      case Operation::kAllToAllV:
+        MPI_Alltoallv(t.send, send_.data(), send_at_.data(), MPI_FLOAT, t.recv, recv_.data(), recv_at_.data(),
+                      MPI_FLOAT, MPI_COMM_WORLD);
+        break;
       case Operation::kBarrier:
         MPI_Barrier(MPI_COMM_WORLD);
         break;
@@ -69,6 +83,7 @@ class MpiEngine final : public Engine {
  private:
   Task task_;
   int count_ = 0;
+  std::vector<int> send_, send_at_, recv_, recv_at_;  // of kAllToAllV
 };
 
 int Main(int argc, char** argv) {

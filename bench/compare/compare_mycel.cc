@@ -1,6 +1,7 @@
-// Mycel in the comparison: local processes, the C API, calls in the calling thread.
+// Mycel in the comparison: local processes or those of a launcher, the C API, calls in the calling thread.
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 
 #include "bench/compare/batches.h"
 #include "bench/perf/launcher.h"
@@ -58,6 +59,9 @@ class MycelEngine final : public Engine {
         return mycelReduce(t.send, t.recv, t.count, mycelFloat32, mycelSum, 0, comm_, nullptr);
       case Operation::kAllToAll:
         return mycelAllToAll(t.send, t.recv, t.count, mycelFloat32, comm_, nullptr);
+      case Operation::kAllToAllV:
+        return mycelAllToAllv(t.send, t.pairs->send.data(), t.pairs->send_at.data(), t.recv, t.pairs->recv.data(),
+                              t.pairs->recv_at.data(), mycelFloat32, comm_, nullptr);
       case Operation::kBarrier:
         return mycelBarrier(comm_, nullptr);
     }
@@ -82,6 +86,21 @@ int Main(int argc, char** argv) {
   if (!arguments.ok()) {
     std::fprintf(stderr, "compare_mycel: %s\n", StatusMessage(arguments.status()).c_str());
     return 2;
+  }
+  const perf::Launch launch = perf::DetectLaunch([](const char* name) { return std::getenv(name); });
+  if (launch.launcher != perf::Launcher::kNone) {
+    const StatusOr<std::unique_ptr<perf::Job>> job = perf::JoinLaunchedJob(launch);
+    if (!job.ok()) {
+      std::fprintf(stderr, "compare_mycel: %s\n", StatusMessage(job.status()).c_str());
+      return 3;
+    }
+    int code = 0;
+    {
+      MycelEngine engine(**job);
+      code = MeasureAll(engine, *arguments);
+    }
+    const Status left = (*job)->Leave();
+    return left.ok() ? code : 3;
   }
   return perf::RunLocalProcesses("compare_mycel", arguments->ranks, 1, perf::kGraceSeconds, [&](perf::Job& job) {
     MycelEngine engine(job);
