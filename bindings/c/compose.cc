@@ -106,10 +106,21 @@ std::unique_ptr<Transport> MakeTransport(const Settings& settings, const Compose
 StatusOr<std::unique_ptr<Transport>> Connect(Bootstrap& bootstrap, const Settings& settings,
                                              const ComposeOptions& options, const TransportOptions& wanted) {
   std::unique_ptr<Transport> transport = MakeTransport(settings, options);
-  MYCEL_ASSIGN_OR_RETURN(const std::string address, transport->Prepare(wanted));
-  MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> addresses, bootstrap.AllGather(address, options.deadline));
+  if (options.wrap_transport) transport = options.wrap_transport(std::move(transport));
+  const StatusOr<std::string> address = transport->Prepare(wanted);
+  // A rank that failed says so, here and below, or the others would wait for it.
+  MYCEL_ASSIGN_OR_RETURN(
+      std::vector<std::string> addresses,
+      bootstrap.AllGather(address.ok() ? "+" + *address : "-" + StatusMessage(address.status()), options.deadline));
+  MYCEL_RETURN_IF_ERROR(address.status());
+  for (size_t rank = 0; rank < addresses.size(); ++rank) {
+    if (addresses[rank].empty() || addresses[rank][0] != '+') {
+      return RemoteError("rank " + std::to_string(rank) + " could not prepare its transport: " +
+                         addresses[rank].substr(std::min<size_t>(1, addresses[rank].size())));
+    }
+    addresses[rank].erase(0, 1);
+  }
   const Status connected = transport->Connect(addresses, options.deadline);
-  // A rank that failed says so, or the others would wait for it in their first operation.
   MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> outcomes,
                          bootstrap.AllGather(connected.ok() ? "" : StatusMessage(connected), options.deadline));
   MYCEL_RETURN_IF_ERROR(connected);
@@ -225,7 +236,7 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   CommunicatorParts parts;
   parts.rank = bootstrap.rank();
   parts.rank_count = n;
-  parts.device = &HostDevice();
+  parts.device = options.device != nullptr ? options.device : &HostDevice();
   parts.wait = settings.wait;
   const int cores = AvailableCores();
   int cores_for_plans = cores;
