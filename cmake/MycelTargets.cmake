@@ -102,9 +102,11 @@ function(mycel_wants_test out)
   endif()
 endfunction()
 
-# mycel_test(name SRCS x_test.cc DEPS ... [LABELS threads] [TIMEOUT 60]): a GoogleTest program, one CTest entry.
+# mycel_test(name SRCS x_test.cc DEPS ... [LABELS threads] [TIMEOUT 60] [GROUPS Kill Stop]): a GoogleTest program, one
+# CTest entry. With GROUPS an entry for each group, of the suites whose names begin so, and one for suites of no group:
+# tests/run counts by entry.
 function(mycel_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;THIRD_PARTY;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;THIRD_PARTY;LABELS;GROUPS" ${ARGN})
   mycel_wants_test(wanted ${ARG_LABELS})
   if(NOT wanted)
     return()
@@ -113,17 +115,31 @@ function(mycel_test name)
   mycel_finish_target(${name} DEPS ${ARG_DEPS}
     THIRD_PARTY ${ARG_THIRD_PARTY} GTest::gtest GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  if(NOT ARG_GROUPS)
+    mycel_test_entry(${name} ${name} "*")
+    return()
+  endif()
+  set(others "-")
+  foreach(group IN LISTS ARG_GROUPS)
+    mycel_test_entry(${name}.${group} ${name} "${group}*:*/${group}*")
+    string(APPEND others "${group}*:*/${group}*:")
+  endforeach()
+  mycel_test_entry(${name}.others ${name} "${others}")
+endfunction()
+
+# One CTest entry of mycel_test, which sets ARG_TIMEOUT and ARG_LABELS.
+macro(mycel_test_entry entry program filter)
+  add_test(NAME ${entry} COMMAND ${program} --gtest_filter=${filter} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   # No test reads or writes the plans that this user keeps.
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+  set_tests_properties(${entry} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
     ENVIRONMENT "MYCEL_CACHE_DIR=off")
   if(serial IN_LIST ARG_LABELS)
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+    set_tests_properties(${entry} PROPERTIES RUN_SERIAL ON)
   endif()
-endfunction()
+endmacro()
 
 # mycel_fuzzer(name SRCS x_fuzz.cc DEPS ... [SEEDS folder]): a libFuzzer program (preset fuzz: clang, MYCEL_FUZZ), run
 # for a short while as a test. What it finds on longer runs: build-fuzz/bin/name [folder].

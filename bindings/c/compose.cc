@@ -187,7 +187,7 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   CommunicatorParts parts;
   parts.rank = bootstrap.rank();
   parts.rank_count = n;
-  parts.device = &HostDevice();
+  parts.device = options.device != nullptr ? options.device : &HostDevice();
   parts.wait = settings.wait;
   const int cores = AvailableCores();
   int cores_for_plans = cores;
@@ -208,7 +208,8 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
     // Plans follow from the core count: ranks with unlike affinities must use one number.
     for (const std::string& of_rank : tokens) cores_for_plans = std::min(cores_for_plans, std::atoi(of_rank.c_str()));
     MYCEL_ASSIGN_OR_RETURN(Connection connection,
-                           ConnectRanks(bootstrap, settings.transport, options.one_process, wanted, options.deadline));
+                           ConnectRanks(bootstrap, settings.transport, {options.one_process, options.wrap_transport},
+                                        wanted, options.deadline));
     parts.transport = std::move(connection.transport);
     between_servers = !connection.rails_of.empty();
     if (!settings.topology.empty()) {

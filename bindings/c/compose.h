@@ -2,6 +2,7 @@
 // a communicator.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "core/base/status.h"
@@ -14,6 +15,9 @@ struct ComposeOptions {
   /// All ranks are threads of this process: channels in its heap instead of shared memory.
   bool one_process = false;
   SteadyTime deadline;
+  /// Where given: what stands between the communicator and its transport, and the device instead of the host's (tests).
+  std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)> wrap_transport;
+  const Device* device = nullptr;
 };
 
 /// Collective over the bootstrap's ranks. Reads the environment, connects, agrees on what must be equal everywhere

@@ -28,15 +28,14 @@ std::unique_ptr<Transport> MakeShm(const TransportSettings& settings) {
 
 /// Every rank gives its status and a word; all return the first failure, or the words.
 StatusOr<std::vector<std::string>> Agree(Bootstrap& bootstrap, const Status& mine, const std::string& word,
-                                         SteadyTime deadline) {
+                                         SteadyTime deadline, const char* failed = "could not connect") {
   MYCEL_ASSIGN_OR_RETURN(std::vector<std::string> of_ranks,
                          bootstrap.AllGather(mine.ok() ? "+" + word : "-" + StatusMessage(mine), deadline));
   MYCEL_RETURN_IF_ERROR(mine);
   for (size_t rank = 0; rank < of_ranks.size(); ++rank) {
     std::string& said = of_ranks[rank];
     if (said.empty() || said[0] != '+') {
-      return RemoteError("rank " + std::to_string(rank) +
-                         " could not connect: " + (said.empty() ? "" : said.substr(1)));
+      return RemoteError("rank " + std::to_string(rank) + " " + failed + ": " + (said.empty() ? "" : said.substr(1)));
     }
     said.erase(0, 1);
   }
@@ -50,7 +49,8 @@ Status Connect(Bootstrap& bootstrap, const TransportOptions& wanted, const Skips
                Transport* transport) {
   const StatusOr<std::string> address = transport->Prepare(wanted);
   MYCEL_ASSIGN_OR_RETURN(std::vector<std::string> addresses,
-                         Agree(bootstrap, address.status(), address.ok() ? *address : std::string(), deadline));
+                         Agree(bootstrap, address.status(), address.ok() ? *address : std::string(), deadline,
+                               "could not prepare its transport"));
   for (size_t rank = 0; rank < addresses.size(); ++rank) {
     if (skips(Rank(static_cast<int64_t>(rank)))) addresses[rank].clear();
   }
@@ -134,8 +134,8 @@ StatusOr<TransportSettings> ReadTransportSettings() {
   return settings;
 }
 
-StatusOr<Connection> ConnectRanks(Bootstrap& bootstrap, const TransportSettings& settings, bool one_process,
-                                  const TransportOptions& wanted, SteadyTime deadline) {
+StatusOr<Connection> ConnectRanks(Bootstrap& bootstrap, const TransportSettings& settings,
+                                  const ConnectOptions& options, const TransportOptions& wanted, SteadyTime deadline) {
   Connection connection;
   const auto nobody = [](Rank /*rank*/) { return false; };
   if (settings.transport == "ucx") {
@@ -145,7 +145,8 @@ StatusOr<Connection> ConnectRanks(Bootstrap& bootstrap, const TransportSettings&
     return connection;
   }
   std::unique_ptr<Transport> near =
-      one_process ? std::unique_ptr<Transport>(std::make_unique<LoopbackTransport>()) : MakeShm(settings);
+      options.one_process ? std::unique_ptr<Transport>(std::make_unique<LoopbackTransport>()) : MakeShm(settings);
+  if (options.wrap) near = options.wrap(std::move(near));
   MYCEL_RETURN_IF_ERROR(Connect(bootstrap, wanted, nobody, deadline, near.get()));
   MYCEL_ASSIGN_OR_RETURN(connection.server_of, Servers(bootstrap, *near, deadline));
   const auto other = std::find_if(connection.server_of.begin(), connection.server_of.end(),

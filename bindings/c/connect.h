@@ -1,6 +1,7 @@
 // How a communicator's ranks get their transport: shared memory where it maps, UCX between servers.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,9 +38,14 @@ struct Connection {
   std::vector<RankRails> rails_of;
 };
 
-/// Collective. `one_process`: all ranks are threads of this process. RemoteError when another rank could not connect;
-/// every failure is on every rank.
-StatusOr<Connection> ConnectRanks(Bootstrap& bootstrap, const TransportSettings& settings, bool one_process,
-                                  const TransportOptions& wanted, SteadyTime deadline);
+struct ConnectOptions {
+  bool one_process = false;  // all ranks are threads of this process
+  /// For tests: put around the transport that reaches the ranks of this server. May be empty.
+  std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)> wrap;
+};
+
+/// Collective. RemoteError when another rank could not connect; every failure is on every rank.
+StatusOr<Connection> ConnectRanks(Bootstrap& bootstrap, const TransportSettings& settings,
+                                  const ConnectOptions& options, const TransportOptions& wanted, SteadyTime deadline);
 
 }  // namespace mycel

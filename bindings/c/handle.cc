@@ -118,6 +118,7 @@ void Inside::Leave() {
 }
 
 Status EndCommunicator(mycelComm* handle, bool aborted, const char* function) {
+  if (handle->made_here != kMycelHandle) return Ended(function);
   bool stopped = false;
   if (aborted) {
     // Also one that another thread is destroying: that thread may wait for the operation that we stop.

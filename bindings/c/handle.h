@@ -17,9 +17,11 @@
 #include "core/base/status.h"
 #include "core/runtime/communicator.h"
 
-inline constexpr uint64_t kMycelLive = 0x6d7963656c2d6f6bULL;  // "mycel-ok"
+inline constexpr uint64_t kMycelLive = 0x6d7963656c2d6f6bULL;    // "mycel-ok"
+inline constexpr uint64_t kMycelHandle = 0x6d7963656c2d6864ULL;  // "mycel-hd"
 
 struct mycelComm {
+  const uint64_t made_here = kMycelHandle;  // tells a handle that has ended from memory that never was one
   std::atomic<uint64_t> magic{0};
   std::atomic<uint32_t> busy{0};        // 1: a thread is inside
   std::atomic<uint64_t> generation{0};  // of the communicator; a handle stands for many, one after another

@@ -79,7 +79,8 @@ bool Waiter::Pause() {
   const bool spin_first =
       policy_.mode == WaitMode::kSpin || (policy_.mode == WaitMode::kAuto && !policy_.oversubscribed);
   ++pauses_;
-  if (spin_first && pauses_ % kSpinsPerClockRead != 0) {
+  // Who sleeps does not spin between two sleeps: that would be a tenth of a core for as long as it waits.
+  if (spin_first && !sleeping_ && pauses_ % kSpinsPerClockRead != 0) {
     if (pauses_ == 1) start_ns_ = last_slow_ns_ = 0;
     SpinPause();
     return false;
@@ -104,6 +105,7 @@ bool Waiter::Pause() {
                  static_cast<uint64_t>(policy_.oversubscribed ? kOversubscribedYieldUs : policy_.yield_us)) {
         sched_yield();
       } else {
+        sleeping_ = true;
         Sleep();
       }
       break;

@@ -40,6 +40,7 @@ class Waiter {
   /// Something happened: start over with short pauses.
   void Reset() {
     pauses_ = 0;
+    sleeping_ = false;
     if (armed_) Disarm();
   }
   /// Pauses once. Returns true about every `kSlowPeriodNs`: time for the caller's slow checks.
@@ -65,7 +66,8 @@ class Waiter {
   uint64_t last_slow_ns_ = 0;
   uint64_t sleeps_ = 0;
   uint32_t rings_seen_ = 0;
-  bool armed_ = false;  // the bell says that we sleep
+  bool armed_ = false;     // the bell says that we sleep
+  bool sleeping_ = false;  // kAuto: waited so long that it sleeps between polls
 };
 
 /// Cores this process may run on: the affinity mask, cut by the cgroup's CPU quota.

@@ -10,6 +10,15 @@ std::string Text(std::string_view name, uint64_t count, DataType type, bool redu
   return text + ")";
 }
 
+/// Numbers read from a board: anything may stand there.
+std::string Text(uint32_t collective, uint64_t count, uint32_t type, uint32_t op, int32_t root) {
+  if (collective == kBoardSendRecv) return "send/recv";
+  if (collective == kBoardBarrier) return "barrier";
+  if (collective >= AllCollectives().size()) return "an unknown operation";
+  const CollectiveInfo& info = AllCollectives()[collective];
+  return Text(info.name, count, static_cast<DataType>(type), info.reduces, static_cast<ReduceOp>(op), root);
+}
+
 }  // namespace
 
 void AppendLegs(const CollectiveCall& call, int32_t rank, int32_t rank_count, std::vector<PointCall>* legs) {
@@ -37,15 +46,13 @@ std::string Describe(const CollectiveCall& call) {
 
 std::string Describe(const RankBoard& board) {
   // relaxed throughout: a text for people, see board.h.
-  const uint32_t collective = board.collective.load(std::memory_order_relaxed);
-  if (collective == kBoardSendRecv) return "send/recv";
-  if (collective == kBoardBarrier) return "barrier";
-  if (collective >= AllCollectives().size()) return "an unknown operation";
-  const CollectiveInfo& info = AllCollectives()[collective];
-  return Text(info.name, board.count.load(std::memory_order_relaxed),
-              static_cast<DataType>(board.type.load(std::memory_order_relaxed)), info.reduces,
-              static_cast<ReduceOp>(board.op.load(std::memory_order_relaxed)),
-              board.root.load(std::memory_order_relaxed));
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  return Text(board.collective.load(kRelaxed), board.count.load(kRelaxed), board.type.load(kRelaxed),
+              board.op.load(kRelaxed), board.root.load(kRelaxed));
+}
+
+std::string Describe(const CallRecord& call) {
+  return Text(call.collective, call.count, call.type, call.op, call.root);
 }
 
 }  // namespace mycel

@@ -56,6 +56,8 @@ void AppendLegs(const CollectiveCall& call, int32_t rank, int32_t rank_count, st
 std::string Describe(const CollectiveCall& call);
 /// The same for what a rank's board says it is doing.
 std::string Describe(const RankBoard& board);
+/// The same for a call that a rank has made.
+std::string Describe(const CallRecord& call);
 
 /// 32 bits that differ, with all likelihood, between different operations: travels in every slot header.
 constexpr uint32_t MixSignature(uint64_t a, uint64_t b) {
@@ -65,8 +67,5 @@ constexpr uint32_t MixSignature(uint64_t a, uint64_t b) {
   x ^= x >> 32;
   return static_cast<uint32_t>(x);
 }
-
-/// RankBoard::agreement of an operation.
-constexpr uint64_t AgreementWord(uint64_t sequence, uint32_t signature) { return sequence << 32 | signature; }
 
 }  // namespace mycel

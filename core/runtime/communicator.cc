@@ -99,13 +99,21 @@ void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature) {
   // relaxed throughout: error texts only, see board.h.
   constexpr auto kRelaxed = std::memory_order_relaxed;
   board_->operation.store(sequence_, kRelaxed);
-  board_->agreement.store(AgreementWord(sequence_, signature), kRelaxed);
   board_->collective.store(call.barrier ? kBoardBarrier : static_cast<uint32_t>(call.collective), kRelaxed);
   board_->type.store(static_cast<uint32_t>(call.type), kRelaxed);
   board_->op.store(static_cast<uint32_t>(call.op), kRelaxed);
   board_->root.store(call.root, kRelaxed);
   board_->count.store(call.count, kRelaxed);
   board_->phase.store(static_cast<uint32_t>(Phase::kRunning), kRelaxed);
+  CallRecord record;
+  record.operation = sequence_;
+  record.count = call.count;
+  record.signature = signature;
+  record.collective = call.barrier ? kBoardBarrier : static_cast<uint32_t>(call.collective);
+  record.type = static_cast<uint32_t>(call.type);
+  record.op = static_cast<uint32_t>(call.op);
+  record.root = call.root;
+  board_->history.Post(record);
 }
 
 /// Scratch grows to the largest need and stays, without being cleared: a program writes it before it reads it.

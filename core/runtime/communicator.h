@@ -162,6 +162,7 @@ class Communicator {
   Status Finish();
   Status Wait();
   Status Mismatch();
+  std::string Disagreement(Rank peer) const;
   Status DirectReadFailure();
   Status PeerStatus(Rank peer, bool blocked_on);
   Status Fail(Status status);

@@ -2,6 +2,8 @@
 // leaves.
 #include <cstdio>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "core/base/clock.h"
 #include "core/runtime/communicator.h"
@@ -12,6 +14,15 @@ namespace {
 // CheckWait is called about once a millisecond; asking the kernel about every peer is dearer.
 constexpr uint64_t kChecksPerAliveCheck = 16;
 constexpr uint64_t kDyingNs = 500'000'000;
+
+/// What `peer` says about its failure; where that is the failure of another rank, what that one said.
+std::string FirstFailure(Rank peer, const std::string& said) {
+  constexpr std::string_view kFailed = " failed: ";
+  const size_t failed = said.rfind(kFailed);
+  const size_t rank = failed == std::string::npos ? failed : said.rfind(": rank ", failed);
+  if (rank != std::string::npos) return said.substr(rank + 2);
+  return "rank " + std::to_string(peer.value()) + std::string(kFailed) + said;
+}
 
 std::string Seconds(uint64_t ns) {
   char text[32];
@@ -32,9 +43,27 @@ std::string Communicator::Where() const {
   return where + "operation " + std::to_string(sequence_) + " " + Describe(current_.call);
 }
 
+/// The first of the calls both remember that this rank and `peer` made differently, in words; empty when there is none.
+std::string Communicator::Disagreement(Rank peer) const {
+  const RankBoard* board = boards_[peer.index()];
+  if (board == nullptr || board_ == nullptr) return {};
+  const uint64_t first = sequence_ < CallHistory::kKept ? 1 : sequence_ + 1 - CallHistory::kKept;
+  for (uint64_t operation = first; operation <= sequence_; ++operation) {
+    const CallRecord mine = board_->history.Find(operation);
+    const CallRecord theirs = board->history.Find(operation);
+    if (mine.operation == 0 || theirs.operation == 0 || mine.signature == theirs.signature) continue;
+    return Where() + ": rank " + std::to_string(peer.value()) + " disagrees: its operation " +
+           std::to_string(operation) + " is " + Describe(theirs) + ", this rank's " + Describe(mine) +
+           "; every rank must make the same calls with the same arguments in the same order";
+  }
+  return {};
+}
+
 Status Communicator::Mismatch() {
   const Launch& launch = current_.launch;
   const Rank peer = PeerOf(launch.fault_channel);
+  const std::string disagreement = Disagreement(peer);
+  if (!disagreement.empty()) return InvalidUsage(disagreement);
   std::string text = Where() + ": rank " + std::to_string(peer.value()) + " disagrees: it ";
   const RankBoard* board = boards_[peer.index()];
   if (current_.point_to_point) {
@@ -42,6 +71,12 @@ Status Communicator::Mismatch() {
     const SlotHeader& header = end.headers[end.step % kSlotCountMax];
     text += "sent a message of " + std::to_string(header.bytes) +
             " bytes (or more, in slices) that has another size or type than this receive expects";
+  } else if (launch.fault_signature == launch.signature) {
+    // The same operation, so not the caller's mistake.
+    const ChannelEnd& end = *launch.program->channels[static_cast<size_t>(launch.fault_channel)];
+    return InternalError(Where() + ": from rank " + std::to_string(peer.value()) + " a message of " +
+                         std::to_string(end.headers[end.step % kSlotCountMax].bytes) +
+                         " bytes arrived where this step expects another size: the transport damaged it");
   } else if (board != nullptr) {
     text +=
         "is at operation " + std::to_string(board->operation.load(std::memory_order_relaxed)) + " " + Describe(*board);
@@ -73,8 +108,7 @@ Status Communicator::PeerStatus(Rank peer, bool blocked_on) {
   const uint32_t error = board->error.load(std::memory_order_acquire);
   if (error != 0) {
     const auto code = static_cast<StatusCode>(error - 1);
-    const std::string text =
-        Where() + ": rank " + std::to_string(peer.value()) + " failed: " + std::string(board->error_text);
+    const std::string text = Where() + ": " + FirstFailure(peer, board->error_text);
     // A disagreement is the same mistake seen from both sides; everything else is a remote failure to us.
     return code == StatusCode::kFailedPrecondition ? InvalidUsage(text) : RemoteError(text);
   }
@@ -84,15 +118,8 @@ Status Communicator::PeerStatus(Rank peer, bool blocked_on) {
                        " has left (its communicator was destroyed) while this rank waits for it");
   }
   if (current_.point_to_point) return OkStatus();
-  // relaxed: one word says both which operation and what it is.
-  const uint64_t theirs = board->agreement.load(std::memory_order_relaxed);
-  const uint64_t ours = AgreementWord(sequence_, current_.agreement);
-  if (theirs >> 32 == ours >> 32 && theirs != ours) {
-    return InvalidUsage(Where() + ": rank " + std::to_string(peer.value()) + " disagrees: it is at operation " +
-                        std::to_string(sequence_) + " " + Describe(*board) +
-                        "; every rank must make the same calls with the same arguments in the same order");
-  }
-  return OkStatus();
+  const std::string disagreement = Disagreement(peer);
+  return disagreement.empty() ? OkStatus() : InvalidUsage(disagreement);
 }
 
 Status Communicator::CheckWait(uint64_t waited_ns) {
@@ -126,7 +153,7 @@ Status Communicator::CheckWait(uint64_t waited_ns) {
       const uint64_t at = board->operation.load(std::memory_order_relaxed);
       const bool idle = board->phase.load(std::memory_order_relaxed) == static_cast<uint32_t>(Phase::kIdle);
       text += idle ? ", which has finished operation " + std::to_string(at) + " and has not called the next one"
-                   : ", which is in operation " + std::to_string(at) + " " + Describe(*board);
+                   : ", which is alive but not progressing in operation " + std::to_string(at) + " " + Describe(*board);
     }
   }
   return Fail(TimeoutError(text + "; MYCEL_TIMEOUT sets the limit"));

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/spi/call_history.h"
 #include "core/spi/channel.h"
 
 namespace mycel {
@@ -16,7 +17,6 @@ enum class Phase : uint32_t { kIdle = 0, kInit = 1, kRunning = 2, kFinalized = 3
 struct alignas(128) RankBoard {
   std::atomic<uint64_t> operation;   // sequence number of the communicator's calls, from 1; writer: owner
   std::atomic<uint32_t> phase;       // Phase; writer: owner
-  std::atomic<uint64_t> agreement;   // low half of `operation`, then its signature: one word, so never mixed
   std::atomic<uint32_t> collective;  // Collective, or kBoardSendRecv
   std::atomic<uint32_t> type;
   std::atomic<uint32_t> op;
@@ -26,9 +26,10 @@ struct alignas(128) RankBoard {
   std::atomic<int32_t> pid;
   std::atomic<uint32_t> error;  // 0, or 1 + StatusCode of the owner's sticky error (set once)
   char error_text[384];         // valid when error != 0; zero terminated
+  CallHistory history;          // the last collectives; writer: owner
   alignas(128) Bell bell;
 };
-static_assert(sizeof(RankBoard) == 640);
+static_assert(sizeof(RankBoard) == 1152);
 
 inline constexpr uint32_t kBoardSendRecv = 1000;
 inline constexpr uint32_t kBoardBarrier = 1001;

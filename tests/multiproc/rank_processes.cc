@@ -49,7 +49,11 @@ int ChildMain(int n, int rank, const IdPipes& pipes, const RankBody& body, const
     for (int peer = 1; peer < n; ++peer) {
       if (write(pipes.write_end[static_cast<size_t>(peer)], &id, sizeof(id)) != sizeof(id)) return kInitFailed;
     }
-  } else if (read(pipes.read_end[static_cast<size_t>(rank)], &id, sizeof(id)) != sizeof(id)) {
+  } else {
+    // Else nobody would learn that rank 0 ended before it wrote.
+    for (const int fd : pipes.write_end) close(fd);
+  }
+  if (rank != 0 && read(pipes.read_end[static_cast<size_t>(rank)], &id, sizeof(id)) != sizeof(id)) {
     Note("no unique id arrived");
     return kInitFailed;
   }

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -99,6 +100,12 @@ void SetTcpOptions(int fd) {
   set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000);
+}
+
+std::string ThisProcessText() {
+  char host[256] = {};
+  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = 0;
+  return "pid " + std::to_string(getpid()) + " on " + host;
 }
 
 }  // namespace mycel

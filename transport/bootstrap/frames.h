@@ -66,4 +66,7 @@ class FrameConnection {
 /// TCP_NODELAY, and keep-alives that notice a dead machine within a minute.
 void SetTcpOptions(int fd);
 
+/// "pid 17 on node4": who it is, as a rank's Register frame says it.
+std::string ThisProcessText();
+
 }  // namespace mycel

@@ -184,6 +184,7 @@ void Server::Register(Entry* entry, const Frame& frame, SteadyTime now) {
   guest.rank = Rank(static_cast<int32_t>(TakeInteger(&payload, 4)));
   const auto rank_count = static_cast<int32_t>(TakeInteger(&payload, 4));
   guest.patience = milliseconds(static_cast<int64_t>(TakeInteger(&payload, 8)));
+  guest.at_home = payload == ThisProcessText();
   guest.who = "rank " + std::to_string(guest.rank.value()) + " (" + std::string(payload) + ", " + guest.endpoint + ")";
   const bool open = !meetings_.empty() && !meetings_.back()->room.full();
   if (!open && met_ && !reusable_) {

@@ -33,6 +33,14 @@ void Room::Tell(Guest* guest, const std::shared_ptr<const std::string>& frame) {
   if (!guest->connection.Send(frame)) guest->broken = true;
 }
 
+void Room::TellAll(const std::shared_ptr<const std::string>& frame) {
+  for (const bool at_home : {false, true}) {
+    for (Guest* guest : guests_) {
+      if (guest != nullptr && guest->waiting && guest->at_home == at_home) Tell(guest, frame);
+    }
+  }
+}
+
 void Room::Wait(Guest* guest, SteadyTime now) {
   guest->waiting = true;
   guest->deadline = AnswerBy(now, guest->patience);
@@ -41,10 +49,7 @@ void Room::Wait(Guest* guest, SteadyTime now) {
 void Room::Fail(const Status& status) {
   if (!failed_.ok()) return;
   failed_ = status;
-  const auto frame = FailureFrame(status);
-  for (Guest* guest : guests_) {
-    if (guest != nullptr && guest->waiting) Tell(guest, frame);
-  }
+  TellAll(FailureFrame(status));
 }
 
 void Room::Register(Guest* guest, int32_t rank_count, SteadyTime now) {
@@ -74,8 +79,7 @@ void Room::Register(Guest* guest, int32_t rank_count, SteadyTime now) {
   Wait(guest, now);
   if (++registered_ < guests_.size()) return;
   full_ = true;
-  const auto frame = Encode(FrameType::kRegistered, std::string());
-  for (Guest* each : guests_) Tell(each, frame);
+  TellAll(Encode(FrameType::kRegistered, std::string()));
 }
 
 void Room::Bring(Guest* guest, const std::string& value, SteadyTime now) {
@@ -93,8 +97,7 @@ void Room::Bring(Guest* guest, const std::string& value, SteadyTime now) {
     payload += each;
     each.clear();
   }
-  const auto frame = Encode(FrameType::kTable, payload);
-  for (Guest* each : guests_) Tell(each, frame);
+  TellAll(Encode(FrameType::kTable, payload));
 }
 
 void Room::Leave(Guest* guest) {

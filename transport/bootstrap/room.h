@@ -20,7 +20,8 @@ struct Guest {
   bool broken = false;   // to be dropped
   // Once registered:
   Rank rank;
-  std::string who;  // "rank 3 (pid 17 on node4, 10.0.0.1:4242)"
+  std::string who;       // "rank 3 (pid 17 on node4, 10.0.0.1:4242)"
+  bool at_home = false;  // in the rendezvous's own process
   bool waiting = false;
   std::chrono::milliseconds patience{0};
   SteadyTime deadline;  // while waiting
@@ -50,6 +51,8 @@ class Room {
 
  private:
   void Tell(Guest* guest, const std::shared_ptr<const std::string>& frame);
+  /// All who wait. Those at home come last: with what it hears such a rank may end the process, and this one with it.
+  void TellAll(const std::shared_ptr<const std::string>& frame);
   void Fail(const Status& status);
   std::vector<Rank> Missing() const;
   void Wait(Guest* guest, SteadyTime now);

@@ -1,7 +1,6 @@
 #include "transport/bootstrap/tcp.h"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -32,12 +31,6 @@ uint64_t PatienceMs(SteadyTime deadline) {
   constexpr milliseconds kMost = std::chrono::hours(24 * 3650);
   const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
   return static_cast<uint64_t>(std::clamp(left, milliseconds(0), kMost).count());
-}
-
-std::string WhoAmI() {
-  char host[256] = {};
-  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = 0;
-  return "pid " + std::to_string(getpid()) + " on " + host;
 }
 
 /// Looks for the listener that knows the cookie at all addresses at once; each is tried again while it refuses.
@@ -224,7 +217,7 @@ Status TcpBootstrap::Register(SteadyTime deadline) {
   PutInteger(&payload, static_cast<uint64_t>(rank_.value()), 4);
   PutInteger(&payload, static_cast<uint64_t>(rank_count_), 4);
   PutInteger(&payload, PatienceMs(deadline), 8);
-  return Ask(FrameType::kRegister, payload + WhoAmI(), FrameType::kRegistered, deadline).status();
+  return Ask(FrameType::kRegister, payload + ThisProcessText(), FrameType::kRegistered, deadline).status();
 }
 
 StatusOr<std::vector<std::string>> TcpBootstrap::AllGather(const std::string& mine, SteadyTime deadline) {

@@ -28,7 +28,8 @@ ChaosLane::ChaosLane(const ChannelEnd& back, Bell* source_bell, const ChaosOptio
       source_bell_(source_bell),
       front_(new Front()),
       message_rng_(Mixed(options.seed, lane_seed, 1)),
-      release_rng_(Mixed(options.seed, lane_seed, 2)) {
+      release_rng_(Mixed(options.seed, lane_seed, 2)),
+      damage_rng_(Mixed(options.seed, lane_seed, 3)) {
   MYCEL_CHECK(options_.now_ns != nullptr);
 }
 
@@ -55,8 +56,22 @@ void ChaosLane::NoteMessages(uint64_t now_ns) {
     ++published_seen_;
     message_due_ns_ = DueAfter(now_ns, message_rng_, message_due_ns_);
     severed_ |= message_rng_.Unit() < options_.drop_probability;
-    if (!severed_) messages_.push_back({published_seen_, message_due_ns_});
+    const Flight message = NextMessage();
+    if (!severed_) messages_.push_back(message);
   }
+}
+
+/// The message just noted, with its fate.
+ChaosLane::Flight ChaosLane::NextMessage() {
+  Flight message{published_seen_, message_due_ns_, 0};
+  const bool duplicate = damage_rng_.Unit() < options_.duplicate_probability;
+  const bool truncate = damage_rng_.Unit() < options_.truncate_probability;
+  const uint64_t later_ns = 1 + damage_rng_.Below(std::max<uint64_t>(1, options_.delay_ns_max));
+  const uint64_t cut = damage_rng_.Next();
+  const uint32_t bytes = front_->headers[(published_seen_ - 1) % kSlotCountMax].bytes;
+  if (truncate && bytes > 0) message.missing = static_cast<uint32_t>(1 + cut % bytes);
+  if (duplicate && !severed_) duplicates_.push_back({message.count, message.due_ns + later_ns, message.missing});
+  return message;
 }
 
 void ChaosLane::NoteReleases(uint64_t now_ns) {
@@ -69,14 +84,34 @@ void ChaosLane::NoteReleases(uint64_t now_ns) {
   releases_.push_back({released, release_due_ns_});
 }
 
-void ChaosLane::Deliver(uint64_t step) {
+void ChaosLane::Deliver(const Flight& message) {
+  const uint64_t step = message.count - 1;
   const SlotHeader& from = front_->headers[step % kSlotCountMax];
   SlotHeader& to = back_.headers[step % kSlotCountMax];
   to.signature = from.signature;
-  to.bytes = from.bytes;
+  to.bytes = from.bytes - message.missing;
   std::memcpy(to.inline_bytes, from.inline_bytes, sizeof(to.inline_bytes));
+  if (message.missing > 0 && from.bytes <= kInlineBytesMax) {
+    std::memset(to.inline_bytes + to.bytes, 0, kInlineBytesMax - to.bytes);
+  }
   // release: publishes the header, and the payload that the source wrote; pairs with the target's acquire load.
   to.flag.store(step + 1, std::memory_order_release);
+}
+
+/// Once more what was delivered before, as a network does that has lost an acknowledgement. The front's header is still
+/// the message's: its slot is free for another only after the release.
+bool ChaosLane::DeliverDuplicates(uint64_t now_ns) {
+  bool delivered = false;
+  for (size_t i = duplicates_.size(); i-- > 0;) {
+    const Flight duplicate = duplicates_[i];
+    if (duplicate.due_ns > now_ns) continue;
+    duplicates_.erase(duplicates_.begin() + static_cast<ptrdiff_t>(i));
+    // acquire: as in NoteReleases.
+    if (back_.release->released.load(std::memory_order_acquire) >= duplicate.count) continue;
+    Deliver(duplicate);
+    delivered = true;
+  }
+  return delivered;
 }
 
 bool ChaosLane::Pump() {
@@ -87,10 +122,11 @@ bool ChaosLane::Pump() {
   NoteReleases(now_ns);
   bool delivered = false;
   while (!messages_.empty() && messages_.front().due_ns <= now_ns) {
-    Deliver(messages_.front().count - 1);
+    Deliver(messages_.front());
     messages_.pop_front();
     delivered = true;
   }
+  delivered |= DeliverDuplicates(now_ns);
   if (delivered) RingIfAsleep(back_.peer_bell);
   bool released = false;
   while (!releases_.empty() && releases_.front().due_ns <= now_ns) {
@@ -109,15 +145,19 @@ uint64_t ChaosLane::NextDueNs() {
   const uint64_t now_ns = options_.now_ns();
   NoteMessages(now_ns);
   NoteReleases(now_ns);
-  return std::min(messages_.empty() ? kNeverDue : messages_.front().due_ns,
-                  releases_.empty() ? kNeverDue : releases_.front().due_ns);
+  uint64_t due_ns = kNeverDue;
+  for (const std::deque<Flight>* flights : {&messages_, &releases_}) {
+    if (!flights->empty()) due_ns = std::min(due_ns, flights->front().due_ns);
+  }
+  for (const Flight& duplicate : duplicates_) due_ns = std::min(due_ns, duplicate.due_ns);
+  return due_ns;
 }
 
 void ChaosLane::FlushAndDetach() {
   const std::lock_guard<std::mutex> lock(mutex_);
   MYCEL_CHECK(!detached_);
   NoteMessages(0);
-  for (const Flight& message : messages_) Deliver(message.count - 1);
+  for (const Flight& message : messages_) Deliver(message);
   if (!messages_.empty()) RingIfAsleep(back_.peer_bell);
   detached_ = true;
 }

@@ -31,6 +31,9 @@ struct ChaosOptions {
   double stall_probability = 0.01;
   uint64_t stall_ns = 1'000'000;  // nothing of this channel moves for so long
   double drop_probability = 0;    // the message is lost, and with it all later ones of its channel
+  // Drawn apart from the above, so that these do not shift what those decide:
+  double duplicate_probability = 0;  // its header arrives again a while later, unless its slot was given back by then
+  double truncate_probability = 0;   // its last bytes are missing, and its header says so
 };
 
 inline constexpr uint64_t kNeverDue = ~uint64_t{0};
@@ -60,12 +63,15 @@ class ChaosLane {
   struct Flight {
     uint64_t count = 0;  // messages published or slots released, once this has arrived
     uint64_t due_ns = 0;
+    uint32_t missing = 0;  // bytes cut off
   };
 
   uint64_t DueAfter(uint64_t now_ns, Rng& rng, uint64_t last_due_ns) const;
   void NoteMessages(uint64_t now_ns);
   void NoteReleases(uint64_t now_ns);
-  void Deliver(uint64_t step);
+  Flight NextMessage();
+  void Deliver(const Flight& message);
+  bool DeliverDuplicates(uint64_t now_ns);
 
   const ChaosOptions options_;
   const ChannelEnd back_;
@@ -75,7 +81,9 @@ class ChaosLane {
   std::mutex mutex_;  // guards what follows
   Rng message_rng_;
   Rng release_rng_;
+  Rng damage_rng_;
   std::deque<Flight> messages_;
+  std::deque<Flight> duplicates_;
   std::deque<Flight> releases_;
   uint64_t published_seen_ = 0;
   uint64_t released_seen_ = 0;

@@ -1,6 +1,6 @@
 // Chaos: wraps any transport and delays, reorders (across channels; each channel stays FIFO), stalls and, when asked
-// to, loses its messages and releases. Everything follows from a seed and the caller's clock; there are no threads in
-// here. It is for tests, above all for the simulator that runs many ranks on one thread.
+// to, loses, repeats and truncates its messages and releases. Everything follows from a seed and the caller's clock;
+// there are no threads in here. It is for tests, above all for the simulator that runs many ranks on one thread.
 //
 // Messages move when a rank calls Progress: its own outgoing channels, and those incoming ones whose source lives in
 // the same process. A rank that leaves delivers what it has published.

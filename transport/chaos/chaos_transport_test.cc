@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "transport/loopback/loopback_transport.h"
 
 namespace mycel {
@@ -144,6 +146,45 @@ TEST(ChaosTransportTest, ADroppedMessageTakesItsChannelWithIt) {
   EXPECT_EQ(pair.transports[0]->NextDueNs(), kNeverDue);
   pair.transports[0].reset();
   EXPECT_FALSE(Consume(in, &bytes)) << "a dropped message must stay lost";
+}
+
+TEST(ChaosTransportTest, ARepeatedMessageIsSeenOnce) {
+  ChaosOptions options;
+  options.duplicate_probability = 1;
+  Pair pair(options);
+  ChannelEnd out = pair.transports[0]->OpenSend(Rank(1), 0).value();
+  ChannelEnd in = pair.transports[1]->OpenRecv(Rank(0), 0).value();
+  uint32_t bytes = 0;
+  bool again = false;
+  for (uint32_t k = 0; k < 300; ++k) {
+    Publish(out, k);
+    pair.transports[0]->Progress();
+    pair.now_ns = std::max(pair.now_ns, pair.transports[0]->NextDueNs());
+    EXPECT_TRUE(pair.transports[0]->Progress());
+    pair.now_ns += 2'000'000;
+    again |= pair.transports[0]->Progress();  // nothing but repetitions and releases are under way
+    if (k < 8) continue;                      // eight at most wait to be read
+    while (Consume(in, &bytes)) EXPECT_EQ(bytes + 1, in.step);
+  }
+  EXPECT_TRUE(again);
+  EXPECT_EQ(in.step, 300U);
+}
+
+TEST(ChaosTransportTest, ATruncatedMessageSaysSo) {
+  ChaosOptions options;
+  options.truncate_probability = 1;
+  Pair pair(options);
+  ChannelEnd out = pair.transports[0]->OpenSend(Rank(1), 0).value();
+  ChannelEnd in = pair.transports[1]->OpenRecv(Rank(0), 0).value();
+  uint32_t bytes = 0;
+  for (uint32_t k = 0; k < 60; ++k) {
+    Publish(out, k);
+    pair.transports[0]->Progress();
+    pair.now_ns += 2'000'000;
+    pair.transports[0]->Progress();
+    ASSERT_TRUE(Consume(in, &bytes));
+    EXPECT_TRUE(k == 0 ? bytes == 0 : bytes < k) << k;
+  }
 }
 
 TEST(ChaosTransportTest, ALeavingRankDeliversWhatItPublished) {

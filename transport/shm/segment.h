@@ -54,7 +54,7 @@ struct alignas(128) MemberState {
   uint64_t probe_address;       // from kMapped: where the probe word lies in the member's address space
   uint64_t probe_word;          // its value
   uint32_t failure_code;        // with kFailed: the StatusCode ...
-  char failure_text[484];       // ... and why, zero terminated
+  char failure_text[484];       // ... and why; from kReady without kDirectReads: why not. Zero terminated
 };
 static_assert(sizeof(MemberState) == 512);
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "core/base/check.h"
+#include "core/base/log.h"
 #include "core/base/wait.h"
 #include "transport/bootstrap/rank_list.h"
 
@@ -227,10 +228,14 @@ StatusOr<uint32_t> ShmTransport::Probe() {
                           ? EPERM
                           : ReadProcessMemory(member.identity.pid, state.probe_address, &word, sizeof(word));
     if (error == 0 && word == state.probe_word) continue;
-    if (shm_options_.direct == DirectMode::kAuto) return static_cast<uint32_t>(kDirectAllowed);
-    return SystemError(Self().who.name + " cannot read the memory of " + member.who.name + " (" +
-                       ErrnoText(error == 0 ? EFAULT : error) +
-                       "): set MYCEL_DIRECT=auto, or allow process_vm_readv (same user and pid namespace, "
+    const std::string why = Self().who.name + " cannot read the memory of " + member.who.name + " (" +
+                            ErrnoText(error == 0 ? EFAULT : error) + ")";
+    if (shm_options_.direct == DirectMode::kAuto) {
+      WriteText(why);
+      return static_cast<uint32_t>(kDirectAllowed);
+    }
+    return SystemError(why +
+                       ": set MYCEL_DIRECT=auto, or allow process_vm_readv (same user and pid namespace, "
                        "kernel.yama.ptrace_scope below 2, no seccomp filter against it)");
   }
   return static_cast<uint32_t>(kDirectAllowed | kDirectReads);
@@ -247,7 +252,22 @@ Status ShmTransport::AgreeOnDirect() {
   }
   same_address_space_ = (all & kDirectAllowed) != 0;
   direct_read_ = (all & kDirectReads) != 0;
+  // One line for all: the leader's.
+  if (self_ == 0 && !direct_read_ && shm_options_.direct == DirectMode::kAuto) {
+    MYCEL_LOG(kInfo) << WhyNoDirectReads() << ": large messages of these " << members_.size()
+                     << " ranks go through slots, not by direct reads";
+  }
   return OkStatus();
+}
+
+std::string ShmTransport::WhyNoDirectReads() {
+  for (size_t m = 0; m < members_.size(); ++m) {
+    const MemberState& state = segment_->StateOf(static_cast<int32_t>(m));
+    if ((state.direct & kDirectReads) != 0) continue;
+    if ((state.direct & kDirectAllowed) == 0) return members_[m].who.name + " has MYCEL_DIRECT=off";
+    return std::string(state.failure_text, strnlen(state.failure_text, sizeof(state.failure_text)));
+  }
+  return {};
 }
 
 Status ShmTransport::WaitForAll(MemberPhase phase, const char* what, SteadyTime deadline) {
@@ -282,12 +302,18 @@ void ShmTransport::SetPhase(MemberPhase phase) {
   segment_->StateOf(self_).phase.store(static_cast<uint32_t>(phase), std::memory_order_release);
 }
 
+void ShmTransport::WriteText(const std::string& text) {
+  MemberState& state = segment_->StateOf(self_);
+  const size_t length = std::min(text.size(), sizeof(state.failure_text) - 1);
+  std::memcpy(state.failure_text, text.data(), length);
+  state.failure_text[length] = 0;
+}
+
 Status ShmTransport::Fail(const Status& status) {
   memory_.Close();
   MemberState& state = segment_->StateOf(self_);
-  const std::string text = StatusMessage(status);
   state.failure_code = static_cast<uint32_t>(status.code());
-  std::memcpy(state.failure_text, text.data(), std::min(text.size(), sizeof(state.failure_text) - 1));
+  WriteText(StatusMessage(status));
   SetPhase(MemberPhase::kFailed);
   return status;
 }

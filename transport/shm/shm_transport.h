@@ -71,6 +71,8 @@ class ShmTransport final : public Transport {
   StatusOr<uint32_t> Probe();
   Status WaitForAll(MemberPhase phase, const char* what, SteadyTime deadline);
   Status AgreeOnDirect();
+  std::string WhyNoDirectReads();
+  void WriteText(const std::string& text);
   Status CheckMember(int32_t member) const;
   Status CheckAllAlive() const;
   void SetPhase(MemberPhase phase);
