@@ -8,6 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/base/cancel.h"
 #include "core/base/check.h"
 #include "core/base/wait.h"
 #include "transport/bootstrap/rank_list.h"
@@ -319,6 +320,7 @@ Status ShmTransport::CheckMember(int32_t m) const {
 }
 
 Status ShmTransport::CheckAllAlive() const {
+  MYCEL_RETURN_IF_ERROR(CheckCancelled(members_[static_cast<size_t>(self_)].who.name));
   for (size_t m = 0; m < members_.size(); ++m) {
     const Member& member = members_[m];
     if (member.process != nullptr && !member.process->Alive()) {
