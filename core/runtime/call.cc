@@ -31,6 +31,7 @@ void AppendLegs(const CollectiveCall& call, int32_t rank, int32_t rank_count, st
 
 std::string Describe(const CollectiveCall& call) {
   if (call.barrier) return "barrier";
+  if (call.split) return "split";
   const CollectiveInfo& info = InfoOf(call.collective);
   return Text(info.name, call.count, call.type, info.reduces, call.op, call.root);
 }
@@ -40,6 +41,7 @@ std::string Describe(const RankBoard& board) {
   const uint32_t collective = board.collective.load(std::memory_order_relaxed);
   if (collective == kBoardSendRecv) return "send/recv";
   if (collective == kBoardBarrier) return "barrier";
+  if (collective == kBoardSplit) return "split";
   if (collective >= AllCollectives().size()) return "an unknown operation";
   const CollectiveInfo& info = AllCollectives()[collective];
   return Text(info.name, board.count.load(std::memory_order_relaxed),

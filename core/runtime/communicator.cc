@@ -13,6 +13,8 @@
 namespace mycel {
 namespace {
 
+// In a key: tells a split's allgathers from the caller's own, which must not be taken for them.
+constexpr int32_t kSplitRoot = -2;
 constexpr size_t kBoundMax = 4096;  // distinct calls kept; a program with more starts over
 
 /// nccl-tests' size of a call: what a planner calls `bytes`.
@@ -73,6 +75,7 @@ StatusOr<const Communicator::Bound*> Communicator::MakeBound(const CallKey& key,
   if (bound_.size() >= kBoundMax) {
     bound_.clear();
     last_ = nullptr;
+    served_ = nullptr;
   }
   return bound_.insert_or_assign(key, std::move(bound)).first->second.get();
 }
@@ -82,7 +85,7 @@ StatusOr<const Communicator::Bound*> Communicator::LookUp(const CollectiveCall& 
   key.count = call.count;
   key.what = (static_cast<uint32_t>(call.collective) << 16) | (static_cast<uint32_t>(call.type) << 8) |
              static_cast<uint32_t>(call.op);
-  key.root = call.root;
+  key.root = call.split ? kSplitRoot : call.root;
   if (last_ != nullptr && last_->key == key) return last_;
   const auto known = bound_.find(key);
   if (known != bound_.end()) {
@@ -100,7 +103,10 @@ void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   board_->operation.store(sequence_, kRelaxed);
   board_->agreement.store(AgreementWord(sequence_, signature), kRelaxed);
-  board_->collective.store(call.barrier ? kBoardBarrier : static_cast<uint32_t>(call.collective), kRelaxed);
+  board_->collective.store(call.barrier ? kBoardBarrier
+                           : call.split ? kBoardSplit
+                                        : static_cast<uint32_t>(call.collective),
+                           kRelaxed);
   board_->type.store(static_cast<uint32_t>(call.type), kRelaxed);
   board_->op.store(static_cast<uint32_t>(call.op), kRelaxed);
   board_->root.store(call.root, kRelaxed);
@@ -170,6 +176,7 @@ Status Communicator::Start(const CollectiveCall& call) {
   if (!found.ok()) [[unlikely]]
     return Fail(found.status());
   const Bound& bound = **found;
+  served_ = &bound;
   const uint32_t signature = bound.base_signature + static_cast<uint32_t>(sequence_) * 0x9E3779B1u;
   current_.agreement = signature;
   PostOnBoard(call, signature);
@@ -204,6 +211,9 @@ Status Communicator::Finish() {
 }
 
 Status Communicator::Advance(bool* idle) {
+  // Not only in CheckWait: an operation that always finds something to do must end too. relaxed: as there.
+  if (aborted_.load(std::memory_order_relaxed)) [[unlikely]]
+    return Fail(AbortedError(Where() + ": the communicator was " + AbortWord()));
   const int polls = parts_.wait.oversubscribed ? 1 : Waiter::kPollsPerPause;
   const StepEvent event = parts_.device->Step(current_.launch, polls);
   *idle = event == StepEvent::kIdle;
@@ -242,20 +252,45 @@ Status Communicator::Run(const CollectiveCall& call) {
   return Wait();
 }
 
+CallFacts Communicator::FactsOf(const Bound& bound) const {
+  CallFacts facts;
+  facts.planner = bound.plan->planner;
+  facts.SetProgram(*bound.program);
+  facts.plan_hash = bound.plan->program.plan_hash;
+  facts.transport = parts_.transport == nullptr ? "none" : std::string(parts_.transport->name());
+  return facts;
+}
+
 StatusOr<std::string> Communicator::Explain(const CollectiveCall& call) {
   if (call.collective == Collective::kAllToAllV) return ExplainVector();
   MYCEL_ASSIGN_OR_RETURN(const Bound* bound, LookUp(call));
-  const Program& program = bound->plan->program;
-  static constexpr const char* kProtocols[] = {"inline", "slot", "direct"};
-  int64_t slices = 1;
-  for (const BoundInstruction& instruction : bound->program->instructions) {
-    slices = std::max(slices, instruction.slicing.slices);
+  const CallFacts facts = FactsOf(*bound);
+  return Describe(call) + ": planner " + facts.planner + ", protocol " + std::string(NameOf(facts.protocol)) + ", " +
+         std::to_string(facts.lanes) + " lane(s), " + std::to_string(facts.slices) + " slice(s) of at most " +
+         std::to_string(facts.slice_bytes) + " bytes, " + std::to_string(facts.slot_count) + " slots, transport " +
+         facts.transport;
+}
+
+StatusOr<CallFacts> Communicator::LastCall() const {
+  if (stats_.operations == 0) {
+    return InvalidUsage("rank " + std::to_string(parts_.rank.value()) + ": this communicator has served no call yet");
   }
-  return Describe(call) + ": planner " + bound->plan->planner + ", protocol " +
-         kProtocols[static_cast<size_t>(program.protocol)] + ", " + std::to_string(program.lanes.size()) +
-         " lane(s), " + std::to_string(slices) + " slice(s) of at most " + std::to_string(program.slice_bytes) +
-         " bytes, " + std::to_string(program.slot_count) + " slots, transport " +
-         (parts_.transport == nullptr ? "none" : std::string(parts_.transport->name()));
+  CallFacts facts;
+  if (current_.point_to_point) {
+    facts.call = "send/recv";
+    facts.planner = "none";
+    facts.SetProgram(points_);
+  } else if (current_.call.vector == nullptr) {
+    if (served_ == nullptr) return InvalidUsage(Where() + " was served by no plan");
+    facts = FactsOf(*served_);
+    facts.call = Describe(current_.call);
+  } else {
+    facts = vectors_.last_move;
+    facts.call = Describe(current_.call);
+  }
+  facts.operation = sequence_;
+  facts.transport = parts_.transport == nullptr ? "none" : std::string(parts_.transport->name());
+  return facts;
 }
 
 CommunicatorStats Communicator::stats() const {
