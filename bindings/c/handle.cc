@@ -150,6 +150,7 @@ void Reclaim(mycelComm* handle) {
     handle->changed.notify_all();
   }
   communicator.reset();
+  ForgetWindows(handle, handle->generation.load(std::memory_order_relaxed) - 1);
   handle->lineage.reset();
   Vacate(handle);
   // Its worker may wait for its turn inside, to find that there is none.

@@ -79,6 +79,9 @@ enum class Needs : uint8_t {
 /// begins the text.
 Status CheckHandle(const mycelComm* handle, const char* function, Needs needs = Needs::kOperations);
 
+/// window.cc: the communicator's windows are over.
+void ForgetWindows(const mycelComm* comm, uint64_t generation);
+
 /// Keeps the calling thread alone in a communicator while it lives.
 class Inside {
  public:

@@ -145,9 +145,14 @@ mycelResult_t mycelCommInitAllConfig(mycelComm_t* comms, int ndev, const int* de
 mycelResult_t mycelCommFinalize(mycelComm_t comm) {
   const Status status = mycel::CheckHandle(comm, "mycelCommFinalize", Needs::kCommunicator);
   if (!status.ok()) return Report(status);
+  const uint64_t generation = comm->generation.load(std::memory_order_relaxed);
   if (comm->blocking) mycel::AwaitStreams(comm);
   mycel::TakeNoMoreOperations(comm);
   const Status error = mycel::ErrorOf(comm);
+  if (comm->generation.load(std::memory_order_relaxed) != generation) {
+    return Report(mycel::AbortedError(
+        "mycelCommFinalize: the communicator was aborted or destroyed while its operations were finished"));
+  }
   if (!error.ok()) return Report(error);
   return comm->queued.load(std::memory_order_acquire) > 0 ? mycelInProgress : mycelSuccess;
 }

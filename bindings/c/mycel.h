@@ -317,6 +317,43 @@ MYCEL_API mycelResult_t mycelStreamSynchronize(mycelStream_t stream);
 /* Finishes what is queued and frees the stream; NULL is fine. */
 MYCEL_API mycelResult_t mycelStreamDestroy(mycelStream_t stream);
 
+/* ---- Memory: allocation, registration, windows ------------------------------------------------------------------- */
+
+/* Memory that peers can map: zeroed, page-aligned, taken at once (never a SIGBUS later). Nothing appears in /dev/shm.
+ * A child of fork shares it with its parent. Any thread. InvalidArgument, SystemError (needed, available, cure). */
+MYCEL_API mycelResult_t mycelMemAlloc(void** ptr, size_t size);
+/* Frees it; NULL is fine. InvalidArgument (not from mycelMemAlloc, or freed before), InvalidUsage (a window is
+ * registered in it). */
+MYCEL_API mycelResult_t mycelMemFree(void* ptr);
+
+typedef struct mycelWindow* mycelWindow_t;
+#define MYCEL_WIN_DEFAULT 0x00
+#define MYCEL_WIN_COLL_SYMMETRIC 0x01 /* accepted for NCCL compatibility: windows need not be symmetric here */
+/* Collective: each rank registers a buffer of its own (sizes may differ) that it will use in many operations. Where the
+ * buffer lies in memory from mycelMemAlloc and ranks are processes that read each other's memory, peers map it: large
+ * messages are then copied by plain loads instead of process_vm_readv. Elsewhere it changes nothing, and
+ * mycelWindowGetInfo says why. Operations need no other calls: buffers inside are recognised by their address. Inside a
+ * group the work is done at mycelGroupEnd. The memory must live until the window is deregistered. Statuses of a
+ * collective, InvalidArgument (NULL or empty buffer, unknown flags). */
+MYCEL_API mycelResult_t mycelCommWindowRegister(mycelComm_t comm, void* buff, size_t size, mycelWindow_t* win,
+                                                int winFlags);
+/* Every rank calls it at the same place of its order of calls; waits for nobody. The end of the communicator does the
+ * same. InvalidArgument (deregistered before, another communicator's). */
+MYCEL_API mycelResult_t mycelCommWindowDeregister(mycelComm_t comm, mycelWindow_t win);
+/* What a window does. `size` must be sizeof(mycelWindowInfo) (so that it can grow). */
+typedef struct {
+  size_t size;
+  size_t bytes;         /* of this rank's buffer */
+  int32_t shareable;    /* 1: it lies in memory from mycelMemAlloc */
+  int32_t peers_mapped; /* ranks whose buffers this rank reads through a mapping */
+  char reason[96];      /* why there are none; "" if there are */
+} mycelWindowInfo;
+MYCEL_API mycelResult_t mycelWindowGetInfo(mycelWindow_t win, mycelWindowInfo* info);
+/* Not collective: tells that a buffer will be used again. Checked and kept, but no transport of this version does
+ * better by it (windows do). InvalidArgument. */
+MYCEL_API mycelResult_t mycelCommRegister(mycelComm_t comm, void* buff, size_t size, void** handle);
+MYCEL_API mycelResult_t mycelCommDeregister(mycelComm_t comm, void* handle);
+
 /* ---- Questions -------------------------------------------------------------------------------------------------- */
 
 /* Counters of one communicator since its creation. `size` must be sizeof(mycelCommStats) (so that it can grow). */
@@ -329,6 +366,7 @@ typedef struct {
   uint64_t message_bytes; /* bytes of them */
   uint64_t sleeps;        /* times a wait slept in the kernel */
   uint64_t scratch_bytes; /* memory held for staging: the most that an operation needed */
+  uint64_t window_reads;  /* reads of peers' memory that went through windows */
 } mycelCommStats;
 MYCEL_API mycelResult_t mycelCommGetStats(mycelComm_t comm, mycelCommStats* stats);
 /* What served a call. `size` must be sizeof(mycelCallInfo) (so that it can grow). Texts are cut where they are too

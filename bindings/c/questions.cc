@@ -62,6 +62,7 @@ mycelResult_t mycelCommGetStats(mycelComm_t comm, mycelCommStats* stats) {
   stats->message_bytes = now.message_bytes;
   stats->sleeps = now.sleeps;
   stats->scratch_bytes = now.scratch_bytes;
+  stats->window_reads = now.window_reads;
   return mycelSuccess;
 }
 

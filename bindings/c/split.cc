@@ -54,7 +54,7 @@ StatusOr<std::vector<T>> Exchange(Communicator& parent, const T& mine) {
   std::vector<T> all(static_cast<size_t>(parent.rank_count()));
   CollectiveCall call;
   call.collective = Collective::kAllGather;
-  call.split = true;
+  call.internal = kBoardSplit;
   call.send = &mine;
   call.recv = all.data();
   call.count = sizeof(T);

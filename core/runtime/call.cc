@@ -31,7 +31,8 @@ void AppendLegs(const CollectiveCall& call, int32_t rank, int32_t rank_count, st
 
 std::string Describe(const CollectiveCall& call) {
   if (call.barrier) return "barrier";
-  if (call.split) return "split";
+  if (call.internal == kBoardSplit) return "split";
+  if (call.internal == kBoardWindow) return "window registration";
   const CollectiveInfo& info = InfoOf(call.collective);
   return Text(info.name, call.count, call.type, info.reduces, call.op, call.root);
 }
@@ -42,6 +43,7 @@ std::string Describe(const RankBoard& board) {
   if (collective == kBoardSendRecv) return "send/recv";
   if (collective == kBoardBarrier) return "barrier";
   if (collective == kBoardSplit) return "split";
+  if (collective == kBoardWindow) return "window registration";
   if (collective >= AllCollectives().size()) return "an unknown operation";
   const CollectiveInfo& info = AllCollectives()[collective];
   return Text(info.name, board.count.load(std::memory_order_relaxed),

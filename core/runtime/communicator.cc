@@ -13,8 +13,6 @@
 namespace mycel {
 namespace {
 
-// In a key: tells a split's allgathers from the caller's own, which must not be taken for them.
-constexpr int32_t kSplitRoot = -2;
 constexpr size_t kBoundMax = 4096;  // distinct calls kept; a program with more starts over
 
 /// nccl-tests' size of a call: what a planner calls `bytes`.
@@ -85,7 +83,8 @@ StatusOr<const Communicator::Bound*> Communicator::LookUp(const CollectiveCall& 
   key.count = call.count;
   key.what = (static_cast<uint32_t>(call.collective) << 16) | (static_cast<uint32_t>(call.type) << 8) |
              static_cast<uint32_t>(call.op);
-  key.root = call.split ? kSplitRoot : call.root;
+  // Our own allgathers must not be taken for the caller's.
+  key.root = call.internal != 0 ? -static_cast<int32_t>(call.internal) : call.root;
   if (last_ != nullptr && last_->key == key) return last_;
   const auto known = bound_.find(key);
   if (known != bound_.end()) {
@@ -103,9 +102,9 @@ void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   board_->operation.store(sequence_, kRelaxed);
   board_->agreement.store(AgreementWord(sequence_, signature), kRelaxed);
-  board_->collective.store(call.barrier ? kBoardBarrier
-                           : call.split ? kBoardSplit
-                                        : static_cast<uint32_t>(call.collective),
+  board_->collective.store(call.barrier         ? kBoardBarrier
+                           : call.internal != 0 ? call.internal
+                                                : static_cast<uint32_t>(call.collective),
                            kRelaxed);
   board_->type.store(static_cast<uint32_t>(call.type), kRelaxed);
   board_->op.store(static_cast<uint32_t>(call.op), kRelaxed);
@@ -293,6 +292,25 @@ StatusOr<CallFacts> Communicator::LastCall() const {
   return facts;
 }
 
+StatusOr<Communicator::WindowFacts> Communicator::OpenWindow(const WindowPart& mine) {
+  std::vector<WindowPart> parts(static_cast<size_t>(parts_.rank_count));
+  CollectiveCall call;
+  call.collective = Collective::kAllGather;
+  call.internal = kBoardWindow;
+  call.send = &mine;
+  call.recv = parts.data();
+  call.count = sizeof(mine);
+  MYCEL_RETURN_IF_ERROR(Run(call));
+  WindowFacts facts;
+  facts.number = ++windows_;
+  if (parts_.transport != nullptr) facts.peers_mapped = parts_.transport->MapWindow(facts.number, parts);
+  return facts;
+}
+
+void Communicator::CloseWindow(uint64_t number) {
+  if (parts_.transport != nullptr) parts_.transport->UnmapWindow(number);
+}
+
 CommunicatorStats Communicator::stats() const {
   CommunicatorStats stats = stats_;
   for (const ChannelTraffic& channel : Traffic()) {
@@ -301,6 +319,7 @@ CommunicatorStats Communicator::stats() const {
     stats.message_bytes += channel.bytes;
   }
   stats.scratch_bytes = scratch_bytes_;
+  if (parts_.transport != nullptr) stats.window_reads = parts_.transport->WindowReads();
   return stats;
 }
 

@@ -56,6 +56,7 @@ struct CommunicatorStats {
   uint64_t message_bytes = 0;
   uint64_t sleeps = 0;
   uint64_t scratch_bytes = 0;  // held for staging, the most that any operation needed
+  uint64_t window_reads = 0;   // of peers' memory, through windows
 };
 
 /// Where an alltoallv stands: ranks compare CountsWords, gather their rows where the matrix is new, then move bytes.
@@ -108,6 +109,20 @@ class Communicator {
 
   /// What served the last operation. InvalidUsage when there was none.
   StatusOr<CallFacts> LastCall() const;
+
+  struct WindowFacts {
+    uint64_t number = 0;       // for CloseWindow
+    int32_t peers_mapped = 0;  // whose parts this rank reads through a mapping
+  };
+  /// Collective, by the thread inside: every rank says which of its memory peers may map. It must live until the rank
+  /// has closed the window and made another call.
+  StatusOr<WindowFacts> OpenWindow(const WindowPart& mine);
+  /// By the thread inside; in the same place of every rank's order of calls.
+  void CloseWindow(uint64_t number);
+  bool reads_directly() const { return parts_.transport != nullptr && parts_.transport->AllReadDirectly(); }
+  std::string_view transport_name() const {
+    return parts_.transport == nullptr ? std::string_view("none") : parts_.transport->name();
+  }
 
   /// Any thread: running and later operations end with AbortedError. `how`: a literal, "aborted" or "revoked".
   void Abort(const char* how = "aborted");
@@ -207,6 +222,7 @@ class Communicator {
   size_t scratch_bytes_ = 0;
   std::vector<std::byte> bounce_;
   uint64_t sequence_ = 0;  // collectives so far
+  uint64_t windows_ = 0;   // opened so far
   uint64_t wait_checks_ = 0;
   CommunicatorStats stats_;
 

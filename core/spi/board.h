@@ -43,5 +43,6 @@ static_assert(sizeof(RankBoard) == 896);
 inline constexpr uint32_t kBoardSendRecv = 1000;
 inline constexpr uint32_t kBoardBarrier = 1001;
 inline constexpr uint32_t kBoardSplit = 1002;
+inline constexpr uint32_t kBoardWindow = 1003;
 
 }  // namespace mycel

@@ -127,6 +127,71 @@ TEST(Survivors, SplitWorksBetweenProcesses) {
   for (const RankOutcome& outcome : outcomes) EXPECT_EQ(outcome.exit_code, 0) << outcome.note;
 }
 
+/// Reads of peers' memory that went through windows in `times` large sums; negative: something was wrong.
+int64_t WindowReads(mycelComm_t comm, float* data, size_t count, int times) {
+  mycelCommStats before;
+  mycelCommStats after;
+  before.size = after.size = sizeof(before);
+  if (mycelCommGetStats(comm, &before) != mycelSuccess) return -1;
+  for (int i = 0; i < times; ++i) {
+    for (size_t k = 0; k < count; ++k) data[k] = static_cast<float>(i + static_cast<int>(k % 5));
+    if (mycelAllReduce(data, data, count, mycelFloat, mycelSum, comm, nullptr) != mycelSuccess) return -2;
+    for (size_t k = 0; k < count; ++k) {
+      if (data[k] != static_cast<float>(3 * (i + static_cast<int>(k % 5)))) return -3;
+    }
+  }
+  if (mycelCommGetStats(comm, &after) != mycelSuccess) return -4;
+  return static_cast<int64_t>(after.window_reads - before.window_reads);
+}
+
+/// Registers, sums, deregisters, sums; then once more in the same place with other memory.
+int UseWindows(mycelComm_t comm, int rank, bool expect_mapped) {
+  constexpr size_t kCount = size_t{1} << 21;
+  for (int round = 0; round < 2; ++round) {
+    void* memory = nullptr;
+    // Sizes and places differ from rank to rank.
+    const size_t offset = 64 * static_cast<size_t>(rank + 1);
+    if (mycelMemAlloc(&memory, kCount * sizeof(float) + 4096) != mycelSuccess) return Fail("alloc");
+    auto* data = reinterpret_cast<float*>(static_cast<char*>(memory) + offset);
+    mycelWindow_t window = nullptr;
+    if (mycelCommWindowRegister(comm, data, kCount * sizeof(float) + static_cast<size_t>(rank), &window, 0) !=
+        mycelSuccess) {
+      return Fail("register");
+    }
+    mycelWindowInfo info;
+    info.size = sizeof(info);
+    if (mycelWindowGetInfo(window, &info) != mycelSuccess) return Fail("info");
+    Note(std::to_string(info.peers_mapped) + " " + info.reason);
+    if (info.peers_mapped != (expect_mapped ? 2 : 0) || (info.reason[0] == 0) != expect_mapped) return kWrongResult;
+    const int64_t reads = WindowReads(comm, data, kCount, 3);
+    if (reads < 0 || (reads > 0) != expect_mapped) return Fail("reads " + std::to_string(reads));
+    if (mycelCommWindowDeregister(comm, window) != mycelSuccess) return Fail("deregister");
+    const int64_t later = WindowReads(comm, data, kCount, 2);
+    if (later != 0) return Fail("later " + std::to_string(later));
+    if (mycelMemFree(memory) != mycelSuccess) return Fail("free");
+  }
+  return 0;
+}
+
+TEST(Windows, PeersReadThroughMappings) {
+  setenv("MYCEL_TIMEOUT", "20", 1);
+  setenv("MYCEL_DIRECT", "on", 1);
+  const auto outcomes = RunRanks(3, [](mycelComm_t comm, int rank) { return UseWindows(comm, rank, true); });
+  unsetenv("MYCEL_DIRECT");
+  for (const RankOutcome& outcome : outcomes) EXPECT_EQ(outcome.exit_code, 0) << outcome.note;
+}
+
+TEST(Windows, WithoutDirectReadsTheyChangeNothingAndSaySo) {
+  setenv("MYCEL_TIMEOUT", "20", 1);
+  setenv("MYCEL_DIRECT", "off", 1);
+  const auto outcomes = RunRanks(3, [](mycelComm_t comm, int rank) { return UseWindows(comm, rank, false); });
+  unsetenv("MYCEL_DIRECT");
+  for (const RankOutcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.note;
+    EXPECT_THAT(outcome.note, HasSubstr("do not read each other's memory"));
+  }
+}
+
 std::set<int> OpenDescriptors() {
   std::set<int> open;
   DIR* directory = opendir("/proc/self/fd");
