@@ -19,6 +19,7 @@
 #include "core/plan/verify.h"
 #include "core/runtime/plan_store.h"
 #include "core/topo/gallery.h"
+#include "core/topo/subset.h"
 #include "kernels/host/host_device.h"
 #include "scheduler/select/cost_model.h"
 
@@ -36,27 +37,46 @@ struct Settings {
   size_t payload_bytes = 0;
   TransportSettings transport;
   std::string planner;
+  std::string reproducible;
   std::string topology;
   std::string plan_file;
+  int32_t lanes_min = 1;
+  int32_t lanes_max = 1;
 };
 
-StatusOr<Settings> ReadSettings() {
+/// A field of the config goes before the variable.
+void Override(const char* field, const std::optional<std::string>& wanted, Env variable, std::string* value) {
+  if (!wanted || *wanted == *value) return;
+  MYCEL_LOG(kInfo) << field << "=" << *wanted << " goes before " << EnvRow(variable).name << "=" << *value;
+  *value = *wanted;
+}
+
+StatusOr<Settings> ReadSettings(const CommConfig& config) {
   Settings settings;
   MYCEL_ASSIGN_OR_RETURN(const double timeout, EnvReal(Env::kTimeout));
-  settings.timeout_ns = SecondsToNs(timeout);
+  settings.timeout_ns = config.timeout_ns.value_or(SecondsToNs(timeout));
   MYCEL_ASSIGN_OR_RETURN(const std::string wait, EnvChoice(Env::kWait));
   settings.wait.mode = wait == "spin"    ? WaitMode::kSpin
                        : wait == "yield" ? WaitMode::kYield
                        : wait == "sleep" ? WaitMode::kSleep
                                          : WaitMode::kAuto;
+  if (config.wait) settings.wait.mode = *config.wait;
   MYCEL_ASSIGN_OR_RETURN(settings.spin_us, EnvInteger(Env::kSpinUs));
   if (settings.spin_us >= 0) settings.wait.spin_us = static_cast<int32_t>(settings.spin_us);
   MYCEL_ASSIGN_OR_RETURN(const int64_t payload, EnvInteger(Env::kPayloadBytes));
   settings.payload_bytes = static_cast<size_t>(payload);
   MYCEL_ASSIGN_OR_RETURN(settings.transport, ReadTransportSettings());
   MYCEL_ASSIGN_OR_RETURN(settings.planner, EnvText(Env::kPlanner));
+  MYCEL_ASSIGN_OR_RETURN(settings.reproducible, EnvChoice(Env::kReproducible));
   MYCEL_ASSIGN_OR_RETURN(settings.topology, EnvText(Env::kTopo));
   MYCEL_ASSIGN_OR_RETURN(settings.plan_file, EnvText(Env::kPlanFile));
+  Override("config.planner", config.planner, Env::kPlanner, &settings.planner);
+  Override("config.topology", config.topology, Env::kTopo, &settings.topology);
+  std::optional<std::string> reproducible;
+  if (config.reproducible) reproducible = *config.reproducible ? "on" : "off";
+  Override("config.reproducible", reproducible, Env::kReproducible, &settings.reproducible);
+  settings.lanes_max = config.lanes_max.value_or(std::max(1, config.lanes_min.value_or(1)));
+  settings.lanes_min = config.lanes_min.value_or(1);
   WarnOfUnknownEnv();
   return settings;
 }
@@ -65,7 +85,9 @@ StatusOr<Settings> ReadSettings() {
 std::string Agreement(const Settings& settings) {
   return "MYCEL_PLANNER=" + settings.planner + "\nMYCEL_TOPO=" + settings.topology +
          "\nMYCEL_PLAN_FILE=" + settings.plan_file + "\nMYCEL_PAYLOAD_BYTES=" + std::to_string(settings.payload_bytes) +
-         "\nMYCEL_TRANSPORT=" + settings.transport.transport + "\nMYCEL_DIRECT=" + settings.transport.direct + "\n";
+         "\nMYCEL_TRANSPORT=" + settings.transport.transport + "\nMYCEL_DIRECT=" + settings.transport.direct +
+         "\nMYCEL_REPRODUCIBLE=" + settings.reproducible + "\nconfig.minLanes=" + std::to_string(settings.lanes_min) +
+         "\nconfig.maxLanes=" + std::to_string(settings.lanes_max) + "\n";
 }
 
 Status CheckAgreement(const std::vector<std::string>& of_ranks) {
@@ -80,7 +102,7 @@ Status CheckAgreement(const std::vector<std::string>& of_ranks) {
                                      : std::string();
       if (mine != theirs) {
         return InvalidUsage("rank 0 has '" + mine + "', rank " + std::to_string(rank) + " has '" + theirs +
-                            "'; set the variable alike on every rank");
+                            "'; set it alike on every rank, by the variable or in mycelConfig_t");
       }
       begin += mine.size() + 1;
     }
@@ -88,8 +110,27 @@ Status CheckAgreement(const std::vector<std::string>& of_ranks) {
   return OkStatus();
 }
 
-StatusOr<Topology> TopologyFor(const Settings& settings, int32_t rank_count) {
-  const std::string name = settings.topology.empty() ? "host-" + std::to_string(rank_count) : settings.topology;
+/// What the ranks that are left of another communicator have of its topology; the default one where they are cut off
+/// from each other, since they do reach each other.
+StatusOr<Topology> TopologyLeft(const Topology& parent, const std::vector<Rank>& ranks) {
+  MYCEL_ASSIGN_OR_RETURN(Topology left, SubsetOf(parent, ranks));
+  const Status connected = CheckConnected(left);
+  if (connected.ok()) return left;
+  const std::string name = "host-" + std::to_string(ranks.size());
+  MYCEL_LOG(kWarn) << "topology " << parent.name()
+                   << " without the ranks that are not in the new communicator: " << StatusMessage(connected)
+                   << "; planning for " << name << " instead (config.topology)";
+  return LoadTopology(name);
+}
+
+/// The topology; `*named` tells whether somebody asked for it.
+StatusOr<Topology> TopologyFor(const Settings& settings, const ComposeOptions& options, int32_t rank_count,
+                               bool* named) {
+  const Lineage* parent = options.parent.get();
+  const bool inherits = parent != nullptr && !options.config.topology;
+  *named = inherits ? parent->topology != nullptr : !settings.topology.empty();
+  if (inherits && *named) return TopologyLeft(*parent->topology, options.parent_ranks);
+  const std::string name = *named ? settings.topology : "host-" + std::to_string(rank_count);
   MYCEL_ASSIGN_OR_RETURN(Topology topology, LoadTopology(name));
   if (topology.rank_count() != rank_count) {
     return InvalidArgument("MYCEL_TOPO=" + name + " describes " + std::to_string(topology.rank_count()) +
@@ -113,15 +154,17 @@ void FitRings(const std::string& name, int64_t ring_bytes, Plan* plan) {
   plan->slice_bytes = fitting;
 }
 
-StatusOr<std::shared_ptr<const Plan>> PlanFromFile(const Settings& settings, int32_t rank_count) {
+StatusOr<std::shared_ptr<const Plan>> PlanFromFile(const Settings& settings, bool derived, int32_t rank_count) {
   if (settings.plan_file.empty()) return std::shared_ptr<const Plan>();
   MYCEL_ASSIGN_OR_RETURN(Plan plan, LoadPlanFile(settings.plan_file));
   if (plan.rank_count != rank_count) {
+    // The file is for the communicator that this one comes from.
+    if (derived) return std::shared_ptr<const Plan>();
     return InvalidArgument("MYCEL_PLAN_FILE=" + settings.plan_file + " is for " + std::to_string(plan.rank_count) +
                            " ranks, this communicator has " + std::to_string(rank_count));
   }
   // The last channel of a pair carries point-to-point messages.
-  const int32_t lanes_max = CommunicatorParts().channels_per_pair - 1;
+  const int32_t lanes_max = settings.lanes_max;
   if (ChannelLanesOf(plan) > lanes_max) {
     MYCEL_LOG(kInfo) << "MYCEL_PLAN_FILE=" << settings.plan_file << " has " << ChannelLanesOf(plan)
                      << " lanes, this communicator " << lanes_max << ": its ops run on one";
@@ -154,20 +197,23 @@ bool PlansVectors(const Settings& settings, const Topology& topology, const Plan
 
 }  // namespace
 
-StatusOr<SteadyTime> InitDeadline() {
+StatusOr<SteadyTime> InitDeadline(const CommConfig& config) {
   MYCEL_ASSIGN_OR_RETURN(const double seconds, EnvReal(Env::kTimeout));
   // Half a century is "never" and still fits the clock.
-  const int64_t ns = std::min(SecondsToNs(seconds), int64_t{50} * 365 * 86400 * kNsPerSecond);
+  const int64_t ns =
+      std::min(config.timeout_ns.value_or(SecondsToNs(seconds)), int64_t{50} * 365 * 86400 * kNsPerSecond);
   return std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
 }
 
-StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const ComposeOptions& options) {
+StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) {
   const int32_t n = bootstrap.rank_count();
   SetLogRank(bootstrap.rank().value());
-  StatusOr<Settings> read = ReadSettings();
-  StatusOr<Topology> topology = read.ok() ? TopologyFor(*read, n) : StatusOr<Topology>(read.status());
-  StatusOr<std::shared_ptr<const Plan>> from_file =
-      read.ok() ? PlanFromFile(*read, n) : StatusOr<std::shared_ptr<const Plan>>(read.status());
+  StatusOr<Settings> read = ReadSettings(options.config);
+  bool named_topology = false;
+  StatusOr<Topology> topology =
+      read.ok() ? TopologyFor(*read, options, n, &named_topology) : StatusOr<Topology>(read.status());
+  StatusOr<std::shared_ptr<const Plan>> from_file = read.ok() ? PlanFromFile(*read, options.parent != nullptr, n)
+                                                              : StatusOr<std::shared_ptr<const Plan>>(read.status());
   Status local = read.status();
   if (local.ok()) local = topology.status();
   if (local.ok()) local = from_file.status();
@@ -187,6 +233,8 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   CommunicatorParts parts;
   parts.rank = bootstrap.rank();
   parts.rank_count = n;
+  parts.name = options.config.name.value_or("");
+  parts.channels_per_pair = settings.lanes_max + 1;
   parts.device = options.device != nullptr ? options.device : &HostDevice();
   parts.wait = settings.wait;
   const int cores = AvailableCores();
@@ -194,6 +242,7 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   parts.wait.oversubscribed = n > cores;
   parts.timeout_ns = settings.timeout_ns;
   parts.cache_bytes = kCacheBytes;
+  parts.reproducible = settings.reproducible == "on";
   TransportOptions wanted;
   wanted.rank = parts.rank;
   wanted.rank_count = n;
@@ -212,8 +261,8 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
                                         wanted, options.deadline));
     parts.transport = std::move(connection.transport);
     between_servers = !connection.rails_of.empty();
-    if (!settings.topology.empty()) {
-      if (n > 1 && parts.rank == Rank(0)) WarnOfOtherServers(*topology, connection);
+    if (named_topology) {
+      if (parts.rank == Rank(0)) WarnOfOtherServers(*topology, connection);
     } else if (!connection.rails_of.empty() && settings.transport.transport == "auto") {
       topology = FoundTopology(connection);
       MYCEL_RETURN_IF_ERROR(topology.status());
@@ -233,9 +282,15 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   if (settings.planner == "auto" && source.from_file == nullptr) parts.message_planner = "direct";
   parts.plans_vectors = PlansVectors(settings, *source.topology, source.from_file.get());
   source.cost = cost;
+  source.lanes_min = settings.lanes_min;
+  source.lanes_max = settings.lanes_max;
   source.store_folder = PlanStoreFolder();
+  auto lineage = std::make_shared<Lineage>();
+  lineage->config = options.config;
+  if (named_topology) lineage->topology = source.topology;
+  lineage->one_process = options.one_process;
   parts.plan_source = MakePlanSource(std::move(source));
-  return std::make_unique<Communicator>(std::move(parts));
+  return Composed{std::make_unique<Communicator>(std::move(parts)), std::move(lineage)};
 }
 
 }  // namespace mycel

@@ -55,7 +55,8 @@ struct GroupEntry {
 struct OpenGroup {
   std::vector<GroupEntry> entries;
   std::vector<std::function<Status()>> inits;
-  Status refused;  // the first argument error inside the group
+  Status refused;            // the first argument error inside the group
+  bool in_progress = false;  // some of it goes on after the end
 };
 
 /// Apart from the rest, so that the common question costs one load.
@@ -76,8 +77,7 @@ GroupEntry& EntryFor(mycelComm* comm, mycelStream_t stream) {
 }
 
 Status CheckStream(mycelStream_t stream, const char* function) {
-  if (stream == nullptr || HostStream::IsLive(stream)) return OkStatus();
-  return InvalidArgument(std::string(function) + ": the stream was not made by mycelStreamCreate, or is destroyed");
+  return stream == nullptr ? OkStatus() : HostStream::CheckHandle(stream, function);
 }
 
 /// Ends the turn of every ticket, whatever happens.
@@ -97,14 +97,21 @@ class Turns {
 };
 
 /// Queues `run` on the stream. Operations of one communicator run in the order of these calls, whatever their streams.
+/// NULL is the own stream of the only communicator.
 Status Enqueue(mycelStream_t stream, const std::vector<mycelComm*>& comms, const char* function,
                std::function<Status()> run) {
   const std::lock_guard<std::mutex> lock(TicketMutex());
+  HostStream* queue = stream == nullptr ? comms.front()->own_stream.get() : static_cast<HostStream*>(stream);
+  if (queue == nullptr) return CheckHandle(comms.front(), function);  // it has ended since
   const std::vector<Ticket> tickets = TakeTickets(comms);
+  const bool own = stream == nullptr;
   Status queued = Guarded(function, [&] {
-    static_cast<HostStream*>(stream)->Enqueue([tickets, function, run = std::move(run)] {
+    queue->Enqueue([tickets, function, own, run = std::move(run)] {
       const Turns turns(tickets);
-      return Guarded(function, run);
+      Status status = Guarded(function, run);
+      // Nobody synchronises with a communicator's own stream: mycelCommGetAsyncError tells.
+      if (own && !status.ok()) NoteAsyncError(tickets.front(), status);
+      return status;
     });
     return OkStatus();
   });
@@ -154,7 +161,12 @@ Status RunInits(const std::vector<std::function<Status()>>& inits) {
   return OkStatus();
 }
 
-Status EndGroup(OpenGroup group) {
+/// One batch a stream. The NULL stream, of communicators that block, runs now, last, so that what was queued goes
+/// first.
+bool RunsNow(const GroupEntry& entry) { return entry.stream == nullptr && entry.comm->blocking; }
+
+Status EndGroup(OpenGroup group, bool* in_progress) {
+  *in_progress = group.in_progress;
   MYCEL_RETURN_IF_ERROR(group.refused);
   if (!group.inits.empty()) MYCEL_RETURN_IF_ERROR(RunInits(group.inits));
   // A communicator or stream may have been destroyed since its call was added.
@@ -165,19 +177,25 @@ Status EndGroup(OpenGroup group) {
     }
     MYCEL_RETURN_IF_ERROR(CheckStream(entry.stream, "mycelGroupEnd"));
   }
-  // One batch a stream. The NULL stream runs now, last, so that what was queued goes first.
   Status first;
   std::vector<GroupEntry> now;
   while (!group.entries.empty()) {
     const mycelStream_t stream = group.entries.front().stream;
+    const bool runs_now = RunsNow(group.entries.front());
+    const bool own = stream == nullptr && !runs_now;
     std::vector<GroupEntry> batch;
     std::vector<GroupEntry> rest;
-    for (GroupEntry& entry : group.entries) (entry.stream == stream ? batch : rest).push_back(std::move(entry));
+    for (GroupEntry& entry : group.entries) {
+      // Own streams are one for each communicator.
+      const bool together = entry.stream == stream && RunsNow(entry) == runs_now && !(own && !batch.empty());
+      (together ? batch : rest).push_back(std::move(entry));
+    }
     group.entries = std::move(rest);
-    if (stream == nullptr) {
+    if (runs_now) {
       now = std::move(batch);
       continue;
     }
+    *in_progress |= own;
     std::vector<mycelComm*> comms;
     for (const GroupEntry& entry : batch) comms.push_back(entry.comm);
     MYCEL_RETURN_IF_ERROR(Enqueue(stream, comms, "mycelGroupEnd",
@@ -197,6 +215,10 @@ mycelResult_t Refuse(const Status& status) {
   return Report(status);
 }
 
+void NoteInProgress() {
+  if (InGroup()) ThisGroup().in_progress = true;
+}
+
 void DeferInit(std::function<Status()> init) { ThisGroup().inits.push_back(std::move(init)); }
 
 namespace {
@@ -204,7 +226,7 @@ namespace {
 /// An operation outside of groups: now, or on its stream. `run(communicator)` may be copied.
 template <typename F>
 Status RunOrQueue(mycelComm* comm, mycelStream_t stream, const char* function, F run) {
-  if (stream == nullptr) {
+  if (stream == nullptr && comm->blocking) {
     AwaitStreams(comm);
     return RunIn(Inside(comm, function), function, run);
   }
@@ -216,11 +238,16 @@ Status RunOrQueue(mycelComm* comm, mycelStream_t stream, const char* function, F
   });
 }
 
+/// What a call that was queued returns.
+mycelResult_t Accepted(const mycelComm* comm, mycelStream_t stream) {
+  return stream == nullptr && !comm->blocking && !InGroup() ? mycelInProgress : mycelSuccess;
+}
+
 }  // namespace
 
 mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t stream, const char* function) {
   const auto run_now = [&call](Communicator& communicator) { return communicator.Run(call); };
-  if (stream == nullptr && !InGroup()) [[likely]] {
+  if (stream == nullptr && comm->blocking && !InGroup()) [[likely]] {
     AwaitStreams(comm);
     const Status status = RunIn(Inside(comm, function), function, run_now);
     return status.ok() ? mycelSuccess : Report(status);
@@ -239,7 +266,7 @@ mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t 
       return communicator.Run(call);
     });
   });
-  return accepted.ok() ? mycelSuccess : Refuse(accepted);
+  return accepted.ok() ? Accepted(comm, stream) : Refuse(accepted);
 }
 
 mycelResult_t SubmitPoints(mycelComm* comm, std::span<const PointCall> calls, mycelStream_t stream,
@@ -254,15 +281,16 @@ mycelResult_t SubmitPoints(mycelComm* comm, std::span<const PointCall> calls, my
     });
     return added.ok() ? mycelSuccess : Refuse(added);
   }
-  if (stream == nullptr) {
+  if (stream == nullptr && comm->blocking) {
     AwaitStreams(comm);
     return Report(RunIn(Inside(comm, function), function,
                         [calls](Communicator& communicator) { return communicator.RunPoints(calls); }));
   }
-  return Report(RunOrQueue(comm, stream, function,
-                           [kept = std::vector<PointCall>(calls.begin(), calls.end())](Communicator& communicator) {
-                             return communicator.RunPoints(kept);
-                           }));
+  const Status queued = RunOrQueue(
+      comm, stream, function, [kept = std::vector<PointCall>(calls.begin(), calls.end())](Communicator& communicator) {
+        return communicator.RunPoints(kept);
+      });
+  return queued.ok() ? Accepted(comm, stream) : Report(queued);
 }
 
 }  // namespace mycel
@@ -281,7 +309,10 @@ mycelResult_t mycelGroupEnd(void) {
   if (--mycel::t_depth > 0) return mycelSuccess;
   mycel::OpenGroup closed = std::move(mycel::ThisGroup());
   mycel::ThisGroup() = mycel::OpenGroup();
-  return mycel::Report(mycel::Guarded("mycelGroupEnd", [&closed] { return mycel::EndGroup(std::move(closed)); }));
+  bool in_progress = false;
+  const mycel::Status status = mycel::Guarded(
+      "mycelGroupEnd", [&closed, &in_progress] { return mycel::EndGroup(std::move(closed), &in_progress); });
+  return status.ok() && in_progress ? mycelInProgress : mycel::Report(status);
 }
 
 }  // extern "C"

@@ -20,6 +20,8 @@ mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t 
 /// The same for messages that must progress together (send, recv, the legs of an alltoallv).
 mycelResult_t SubmitPoints(mycelComm* comm, std::span<const PointCall> calls, mycelStream_t stream,
                            const char* function);
+/// Inside a group: makes its outermost end return mycelInProgress, if nothing fails.
+void NoteInProgress();
 /// Adds a communicator's creation to the open group.
 void DeferInit(std::function<Status()> init);
 /// Inside a group: remembers an argument error so that GroupEnd reports it and runs nothing.

@@ -7,14 +7,16 @@
 #include <thread>
 #include <vector>
 
+#include "bindings/c/background.h"
+#include "bindings/c/compose.h"
+#include "bindings/c/guard.h"
+#include "core/base/clock.h"
 #include "core/base/wait.h"
 
 namespace mycel {
 namespace {
 
 std::atomic<uint32_t> g_generation{1};
-
-void CountFork() { g_generation.fetch_add(1, std::memory_order_relaxed); }
 
 /// Handles that may be used again. Leaked on purpose: a stale pointer must stay readable.
 struct HandlePool {
@@ -26,12 +28,32 @@ struct HandlePool {
 /// So many ended handles are kept back before one is used again: a stale pointer stays recognisable as long as that.
 constexpr size_t kEndedKept = 64;
 
+void BeforeFork();
+void AfterFork();
+void AfterForkInChild();
+
 HandlePool& Pool() {
   static auto* pool = [] {
-    pthread_atfork(nullptr, nullptr, &CountFork);
+    pthread_atfork(&BeforeFork, &AfterFork, &AfterForkInChild);
     return new HandlePool();
   }();
   return *pool;
+}
+
+/// A child of fork makes communicators of its own: no lock may stay with a thread that it does not have.
+void BeforeFork() {
+  Pool().mutex.lock();
+  TicketMutex().lock();
+}
+
+void AfterFork() {
+  TicketMutex().unlock();
+  Pool().mutex.unlock();
+}
+
+void AfterForkInChild() {
+  g_generation.fetch_add(1, std::memory_order_relaxed);
+  AfterFork();
 }
 
 Status Ended(const char* function) {
@@ -56,11 +78,34 @@ void Vacate(mycelComm* handle) {
   handle->busy.store(0, std::memory_order_release);
 }
 
-}  // namespace
+Status OtherProcess(const char* function) {
+  return InvalidUsage(std::string(function) +
+                      ": the communicator was created in another process (before fork); create it after fork");
+}
 
-uint32_t ProcessGeneration() { return g_generation.load(std::memory_order_relaxed); }
+bool HasCommunicator(uint64_t magic) { return magic == kMycelLive || magic == kMycelFinalized; }
 
-mycelComm* NewHandle(std::unique_ptr<Communicator> communicator) {
+/// CheckHandle for a handle that is not simply live.
+Status CheckUncommon(const mycelComm& handle, uint64_t magic, const char* function, Needs needs) {
+  switch (magic) {
+    case kMycelFinalized:
+      if (needs != Needs::kOperations) return OkStatus();
+      return InvalidUsage(std::string(function) +
+                          ": the communicator was finalized; only mycelCommDestroy and mycelCommAbort may follow");
+    case kMycelStarting:
+      if (needs == Needs::kHandle) return OkStatus();
+      return InvalidUsage(std::string(function) +
+                          ": the communicator is still being created; poll mycelCommGetAsyncError until it is not "
+                          "mycelInProgress");
+    case kMycelUnstarted:
+      return needs == Needs::kHandle ? OkStatus() : ErrorOf(const_cast<mycelComm*>(&handle));
+    default:
+      return Ended(function);
+  }
+}
+
+/// One that nobody else has.
+mycelComm* TakeHandle() {
   HandlePool& pool = Pool();
   const std::lock_guard<std::mutex> lock(pool.mutex);
   mycelComm* handle = nullptr;
@@ -70,35 +115,125 @@ mycelComm* NewHandle(std::unique_ptr<Communicator> communicator) {
     handle = pool.free.front();
     pool.free.pop_front();
   }
-  handle->rank = communicator->rank().value();
-  handle->rank_count = communicator->rank_count();
-  handle->plans_vectors = communicator->plans_vectors();
   handle->process_generation = ProcessGeneration();
+  return handle;
+}
+
+/// Before the magic says that there is a communicator.
+void Fill(mycelComm* handle, Composed composed) {
+  handle->rank = composed.communicator->rank().value();
+  handle->rank_count = composed.communicator->rank_count();
+  handle->plans_vectors = composed.communicator->plans_vectors();
+  handle->blocking = composed.lineage->config.is_blocking();
+  handle->lineage = std::move(composed.lineage);
+  if (!handle->blocking) handle->own_stream = std::make_unique<HostStream>();
+  const std::lock_guard<std::mutex> fields(handle->mutex);
+  handle->communicator = std::move(composed.communicator);
+}
+
+/// The last step of an end, by the thread that took the magic away and occupies the handle.
+void Reclaim(mycelComm* handle) {
+  std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<HostStream> stream;
   {
-    const std::lock_guard<std::mutex> fields(handle->mutex);
-    handle->communicator = std::move(communicator);
+    const std::lock_guard<std::mutex> tickets(TicketMutex());
+    const std::lock_guard<std::mutex> lock(handle->mutex);
+    communicator = std::move(handle->communicator);
+    stream = std::move(handle->own_stream);
+    handle->start_error = OkStatus();
+    handle->async_error = OkStatus();
+    // What streams still hold belongs to the past.
+    handle->generation.fetch_add(1, std::memory_order_relaxed);
+    handle->queued.store(0, std::memory_order_relaxed);
+    handle->next_ticket = 0;
+    handle->serving = 0;
+    handle->changed.notify_all();
   }
+  communicator.reset();
+  ForgetWindows(handle, handle->generation.load(std::memory_order_relaxed) - 1);
+  handle->lineage.reset();
+  Vacate(handle);
+  // Its worker may wait for its turn inside, to find that there is none.
+  stream.reset();
+  HandlePool& pool = Pool();
+  const std::lock_guard<std::mutex> lock(pool.mutex);
+  pool.free.push_back(handle);
+}
+
+/// So long an abort waits for the thread inside: it notices within a millisecond, unless it is making a plan.
+constexpr uint64_t kAbortNs = 800'000'000;
+
+}  // namespace
+
+void WatchForks() { Pool(); }
+
+uint32_t ProcessGeneration() { return g_generation.load(std::memory_order_relaxed); }
+
+mycelComm* NewHandle(Composed composed) {
+  mycelComm* handle = TakeHandle();
+  Fill(handle, std::move(composed));
   // release: a thread that sees the magic sees the communicator.
   handle->magic.store(kMycelLive, std::memory_order_release);
   return handle;
 }
 
-Status CheckHandle(const mycelComm* handle, const char* function) {
+mycelComm* ReserveHandle() {
+  mycelComm* handle = TakeHandle();
+  // release: as in NewHandle.
+  handle->magic.store(kMycelStarting, std::memory_order_release);
+  return handle;
+}
+
+void FinishStart(mycelComm* handle, StatusOr<Composed> composed) {
+  Status status = composed.status();
+  if (status.ok()) {
+    status = Guarded("creating the communicator", [&] {
+      Fill(handle, *std::move(composed));
+      return OkStatus();
+    });
+  }
+  const uint64_t next = status.ok() ? kMycelLive : kMycelUnstarted;
+  if (!status.ok()) {
+    const std::lock_guard<std::mutex> lock(handle->mutex);
+    handle->communicator.reset();
+    handle->start_error = status;
+  }
+  uint64_t starting = kMycelStarting;
+  // release: as in NewHandle. Lost against whoever ended the handle: then nobody else has it.
+  if (handle->magic.compare_exchange_strong(starting, next, std::memory_order_release, std::memory_order_relaxed)) {
+    return;
+  }
+  Occupy(handle, [] { return false; });
+  Reclaim(handle);
+}
+
+void GiveUpAllStarts() {
+  HandlePool& pool = Pool();
+  const std::lock_guard<std::mutex> lock(pool.mutex);
+  for (mycelComm& handle : pool.all) {
+    uint64_t starting = kMycelStarting;
+    // relaxed: the thread that starts it only needs to see that the word has changed.
+    handle.magic.compare_exchange_strong(starting, 0, std::memory_order_relaxed);
+  }
+}
+
+Status CheckHandle(const mycelComm* handle, const char* function, Needs needs) {
   if (handle == nullptr) [[unlikely]]
     return InvalidArgument(std::string(function) + ": the communicator is NULL");
   // acquire: pairs with the release in NewHandle.
-  if (handle->magic.load(std::memory_order_acquire) != kMycelLive) [[unlikely]]
-    return Ended(function);
-  if (handle->process_generation != ProcessGeneration()) [[unlikely]] {
-    return InvalidUsage(std::string(function) +
-                        ": the communicator was created in another process (before fork); create it after fork");
+  const uint64_t magic = handle->magic.load(std::memory_order_acquire);
+  if (magic != kMycelLive) [[unlikely]] {
+    const Status status = CheckUncommon(*handle, magic, function, needs);
+    if (!status.ok()) return status;
   }
+  if (handle->process_generation != ProcessGeneration()) [[unlikely]]
+    return OtherProcess(function);
   return OkStatus();
 }
 
 Inside::Inside(mycelComm* handle, const char* function, std::optional<uint64_t> generation) {
   const auto ended = [&] {
-    return handle->magic.load(std::memory_order_acquire) != kMycelLive ||
+    return !HasCommunicator(handle->magic.load(std::memory_order_acquire)) ||
            (generation && handle->generation.load(std::memory_order_relaxed) != *generation);
   };
   if (Occupy(handle, ended)) {
@@ -119,6 +254,18 @@ void Inside::Leave() {
 
 Status EndCommunicator(mycelComm* handle, bool aborted, const char* function) {
   if (handle->made_here != kMycelHandle) return Ended(function);
+  uint64_t magic = handle->magic.load(std::memory_order_acquire);
+  // The parent's communicator is not this process's to end, nor its board to write on.
+  if (magic != 0 && handle->process_generation != ProcessGeneration()) return OtherProcess(function);
+  // The thread that is making it sees to the rest. acq_rel: one thread wins.
+  if (magic == kMycelStarting && handle->magic.compare_exchange_strong(magic, 0, std::memory_order_acq_rel)) {
+    return OkStatus();
+  }
+  if (magic == kMycelUnstarted && handle->magic.compare_exchange_strong(magic, 0, std::memory_order_acq_rel)) {
+    Occupy(handle, [] { return false; });
+    Reclaim(handle);
+    return OkStatus();
+  }
   bool stopped = false;
   if (aborted) {
     // Also one that another thread is destroying: that thread may wait for the operation that we stop.
@@ -126,36 +273,64 @@ Status EndCommunicator(mycelComm* handle, bool aborted, const char* function) {
     stopped = handle->communicator != nullptr;
     if (stopped) handle->communicator->Abort();
   }
-  uint64_t live = kMycelLive;
-  // acq_rel: one thread wins; what happened under the magic is visible to it.
-  if (!handle->magic.compare_exchange_strong(live, 0, std::memory_order_acq_rel)) {
-    return stopped ? OkStatus() : Ended(function);
+  magic = handle->magic.load(std::memory_order_relaxed);
+  do {
+    if (!HasCommunicator(magic)) return stopped ? OkStatus() : Ended(function);
+    // acq_rel: one thread wins; what happened under the magic is visible to it.
+  } while (!handle->magic.compare_exchange_strong(magic, 0, std::memory_order_acq_rel, std::memory_order_relaxed));
+  if (!aborted) {
+    Occupy(handle, [] { return false; });
+    Reclaim(handle);
+    return OkStatus();
   }
-  Occupy(handle, [] { return false; });
-  if (aborted) handle->communicator->TellAborted();
-  std::unique_ptr<Communicator> communicator;
+  const auto finish = [handle] {
+    Occupy(handle, [] { return false; });
+    handle->communicator->TellAborted();
+    Reclaim(handle);
+  };
+  const int64_t late_ns = NowNs() + kAbortNs;
+  if (Occupy(handle, [late_ns] { return NowNs() > late_ns; })) {
+    handle->communicator->TellAborted();
+    Reclaim(handle);
+  } else if (!RunInBackground(finish, &GiveUpAllStarts).ok()) {
+    finish();
+  }
+  return OkStatus();
+}
+
+Status RevokeCommunicator(mycelComm* handle, const char* function) {
+  MYCEL_RETURN_IF_ERROR(CheckHandle(handle, function, Needs::kCommunicator));
   {
-    const std::lock_guard<std::mutex> tickets(TicketMutex());
     const std::lock_guard<std::mutex> lock(handle->mutex);
-    communicator = std::move(handle->communicator);
-    // What streams still hold belongs to the past.
-    handle->generation.fetch_add(1, std::memory_order_relaxed);
-    handle->queued.store(0, std::memory_order_relaxed);
-    handle->next_ticket = 0;
-    handle->serving = 0;
-    handle->changed.notify_all();
+    if (handle->communicator == nullptr) return Ended(function);
+    handle->communicator->Abort("revoked");
   }
-  communicator.reset();
+  // Where somebody is inside who does not stop at once, that thread tells the peers itself when it fails.
+  const int64_t late_ns = NowNs() + kAbortNs;
+  const auto ended = [&] { return !HasCommunicator(handle->magic.load(std::memory_order_acquire)); };
+  if (!Occupy(handle, [&] { return ended() || NowNs() > late_ns; })) return OkStatus();
+  if (!ended()) handle->communicator->TellAborted();
   Vacate(handle);
-  HandlePool& pool = Pool();
-  const std::lock_guard<std::mutex> lock(pool.mutex);
-  pool.free.push_back(handle);
   return OkStatus();
 }
 
 Status ErrorOf(mycelComm* handle) {
   const std::lock_guard<std::mutex> lock(handle->mutex);
-  return handle->communicator == nullptr ? OkStatus() : handle->communicator->error();
+  return handle->communicator == nullptr ? handle->start_error : handle->communicator->error();
+}
+
+Status TakeAsyncError(mycelComm* handle) {
+  Status error = ErrorOf(handle);
+  const std::lock_guard<std::mutex> lock(handle->mutex);
+  if (error.ok()) error = handle->async_error;
+  handle->async_error = OkStatus();
+  return error;
+}
+
+void TakeNoMoreOperations(mycelComm* handle) {
+  uint64_t live = kMycelLive;
+  // relaxed: nothing is published; an end that comes first stays.
+  handle->magic.compare_exchange_strong(live, kMycelFinalized, std::memory_order_relaxed);
 }
 
 std::mutex& TicketMutex() {
@@ -188,14 +363,32 @@ void AwaitTurn(const Ticket& ticket) {
   });
 }
 
-void TurnDone(const Ticket& ticket) {
+void PassTurn(const Ticket& ticket) {
   mycelComm* handle = ticket.handle;
   const std::lock_guard<std::mutex> lock(handle->mutex);
   if (handle->generation.load(std::memory_order_relaxed) != ticket.generation) return;
   ++handle->serving;
+  handle->changed.notify_all();
+}
+
+void TurnOver(const Ticket& ticket) {
+  mycelComm* handle = ticket.handle;
+  const std::lock_guard<std::mutex> lock(handle->mutex);
+  if (handle->generation.load(std::memory_order_relaxed) != ticket.generation) return;
   // release: whoever sees 0 sees what the operation wrote; pairs with the acquire in AwaitStreams.
   handle->queued.fetch_sub(1, std::memory_order_release);
   handle->changed.notify_all();
+}
+
+void TurnDone(const Ticket& ticket) {
+  PassTurn(ticket);
+  TurnOver(ticket);
+}
+
+void NoteAsyncError(const Ticket& ticket, const Status& status) {
+  const std::lock_guard<std::mutex> lock(ticket.handle->mutex);
+  if (ticket.handle->generation.load(std::memory_order_relaxed) != ticket.generation) return;
+  if (ticket.handle->async_error.ok()) ticket.handle->async_error = status;
 }
 
 void AwaitStreams(mycelComm* handle) {

@@ -1,16 +1,16 @@
-// Creation, questions and end of communicators.
-#include <algorithm>
+// Creation and end of communicators.
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "bindings/c/compose.h"
+#include "bindings/c/creation.h"
 #include "bindings/c/group_state.h"
 #include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
+#include "bindings/c/meeting_place.h"
 #include "bindings/c/mycel.h"
 #include "bindings/c/status_map.h"
-#include "core/base/env.h"
 #include "transport/bootstrap/in_process.h"
 #include "transport/bootstrap/tcp.h"
 
@@ -25,60 +25,72 @@ Status CheckRanks(int nranks, const char* function) {
                          std::to_string(kRanksMax));
 }
 
-/// MYCEL_COMM_ID names the meeting place instead, as NCCL_COMM_ID does: every process may then make the same id.
-StatusOr<UniqueId> NewUniqueId() {
-  MYCEL_ASSIGN_OR_RETURN(const std::string agreed, EnvText(Env::kCommId));
-  if (!agreed.empty()) return UniqueIdFromHostPort(agreed);
-  MYCEL_ASSIGN_OR_RETURN(const std::string interfaces, EnvText(Env::kInterface));
-  return MakeUniqueId(interfaces);
+/// Meets the others through `id` and puts the communicator together.
+StatusOr<Composed> InitRank(int nranks, const UniqueId& id, int rank, const CommConfig& config) {
+  ComposeOptions options;
+  options.config = config;
+  MYCEL_ASSIGN_OR_RETURN(options.deadline, InitDeadline(config));
+  MYCEL_ASSIGN_OR_RETURN(const std::unique_ptr<Bootstrap> bootstrap, JoinTcp(id, Rank(rank), nranks, options.deadline));
+  return Compose(*bootstrap, options);
 }
 
-/// Meets the others through `id` and puts the communicator together.
-Status InitRank(mycelComm_t* comm, int nranks, const UniqueId& id, int rank) {
-  MYCEL_ASSIGN_OR_RETURN(const SteadyTime deadline, InitDeadline());
-  MYCEL_ASSIGN_OR_RETURN(const std::unique_ptr<Bootstrap> bootstrap, JoinTcp(id, Rank(rank), nranks, deadline));
-  ComposeOptions options;
-  options.deadline = deadline;
-  MYCEL_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator, Compose(*bootstrap, options));
-  *comm = NewHandle(std::move(communicator));
-  return OkStatus();
+mycelResult_t AcceptInitRank(mycelComm_t* comm, int nranks, const mycelUniqueId& id, int rank,
+                             const mycelConfig_t* config, const char* function) {
+  Status status =
+      comm == nullptr ? InvalidArgument(std::string(function) + ": comm is NULL") : CheckRanks(nranks, function);
+  if (status.ok() && (rank < 0 || rank >= nranks)) {
+    status = InvalidArgument(std::string(function) + ": rank " + std::to_string(rank) + " is not in 0.." +
+                             std::to_string(nranks - 1));
+  }
+  StatusOr<CommConfig> wanted = ReadConfig(config, function);
+  if (status.ok()) status = wanted.status();
+  if (!status.ok()) return Refuse(status);
+  UniqueId unique;
+  std::memcpy(unique.bytes, id.internal, MYCEL_UNIQUE_ID_BYTES);
+  return Create(comm, wanted->is_blocking(), function,
+                [nranks, unique, rank, config = *wanted] { return InitRank(nranks, unique, rank, config); });
 }
 
 /// One rank of CommInitAll, on its own thread.
-Status InitThread(Meeting& meeting, int rank, SteadyTime deadline, std::unique_ptr<Communicator>* communicator) {
+StatusOr<Composed> InitThread(Meeting& meeting, int rank, const ComposeOptions& options) {
   MYCEL_ASSIGN_OR_RETURN(const std::unique_ptr<Bootstrap> bootstrap, meeting.Join(Rank(rank)));
-  ComposeOptions options;
-  options.one_process = true;
-  options.deadline = deadline;
-  MYCEL_ASSIGN_OR_RETURN(*communicator, Compose(*bootstrap, options));
-  return OkStatus();
+  return Compose(*bootstrap, options);
 }
 
-Status InitAll(mycelComm_t* comms, int ndev) {
-  MYCEL_ASSIGN_OR_RETURN(const SteadyTime deadline, InitDeadline());
+Status InitAll(mycelComm_t* comms, int ndev, const CommConfig& config) {
+  ComposeOptions options;
+  options.one_process = true;
+  options.config = config;
+  MYCEL_ASSIGN_OR_RETURN(options.deadline, InitDeadline(config));
   const std::shared_ptr<Meeting> meeting = Meeting::Make(ndev);
   const auto n = static_cast<size_t>(ndev);
-  std::vector<std::unique_ptr<Communicator>> communicators(n);
-  std::vector<Status> results(n);
+  std::vector<StatusOr<Composed>> results(n);
   RunThreads(
-      n,
-      [&](size_t rank) {
-        results[rank] = InitThread(*meeting, static_cast<int>(rank), deadline, &communicators[rank]);
-      },
+      n, [&](size_t rank) { results[rank] = InitThread(*meeting, static_cast<int>(rank), options); },
       [&](size_t rank, const Status& status) {
         results[rank] = status;
         // Comes and goes at once: the others learn that they wait in vain.
         (void)meeting->Join(Rank(static_cast<int64_t>(rank)));
       });
-  for (const Status& result : results) MYCEL_RETURN_IF_ERROR(result);
-  for (size_t rank = 0; rank < n; ++rank) comms[rank] = NewHandle(std::move(communicators[rank]));
+  for (const StatusOr<Composed>& result : results) MYCEL_RETURN_IF_ERROR(result.status());
+  for (size_t rank = 0; rank < n; ++rank) comms[rank] = NewHandle(*std::move(results[rank]));
   return OkStatus();
+}
+
+mycelResult_t AcceptInitAll(mycelComm_t* comms, int ndev, const mycelConfig_t* config, const char* function) {
+  Status status =
+      comms == nullptr ? InvalidArgument(std::string(function) + ": comms is NULL") : CheckRanks(ndev, function);
+  StatusOr<CommConfig> wanted = ReadConfig(config, function);
+  if (status.ok()) status = wanted.status();
+  if (!status.ok()) return Report(status);
+  return Report(Guarded(function, [&] { return InitAll(comms, ndev, *wanted); }));
 }
 
 }  // namespace
 }  // namespace mycel
 
 using mycel::InvalidArgument;
+using mycel::Needs;
 using mycel::Report;
 using mycel::Status;
 
@@ -95,7 +107,7 @@ const char* mycelGetErrorString(mycelResult_t result) { return mycel::TextOf(res
 const char* mycelGetLastError(mycelComm_t comm) {
   thread_local std::string text;
   text = mycel::LastReported();
-  if (comm != nullptr && mycel::CheckHandle(comm, "mycelGetLastError").ok()) {
+  if (comm != nullptr && mycel::CheckHandle(comm, "mycelGetLastError", Needs::kHandle).ok()) {
     const Status error = mycel::ErrorOf(comm);
     if (!error.ok()) text = mycel::StatusMessage(error);
   }
@@ -112,43 +124,42 @@ mycelResult_t mycelGetUniqueId(mycelUniqueId* id) {
 }
 
 mycelResult_t mycelCommInitRank(mycelComm_t* comm, int nranks, mycelUniqueId id, int rank) {
-  Status status = comm == nullptr ? InvalidArgument("mycelCommInitRank: comm is NULL")
-                                  : mycel::CheckRanks(nranks, "mycelCommInitRank");
-  if (status.ok() && (rank < 0 || rank >= nranks)) {
-    status = InvalidArgument("mycelCommInitRank: rank " + std::to_string(rank) + " is not in 0.." +
-                             std::to_string(nranks - 1));
-  }
-  if (!status.ok()) return mycel::Refuse(status);
-  mycel::UniqueId unique;
-  std::memcpy(unique.bytes, id.internal, MYCEL_UNIQUE_ID_BYTES);
-  auto init = [comm, nranks, unique, rank] {
-    return mycel::Guarded("mycelCommInitRank", [&] { return mycel::InitRank(comm, nranks, unique, rank); });
-  };
-  if (mycel::InGroup()) {
-    mycel::DeferInit(std::move(init));
-    return mycelSuccess;
-  }
-  return Report(init());
+  return mycel::AcceptInitRank(comm, nranks, id, rank, nullptr, "mycelCommInitRank");
+}
+
+mycelResult_t mycelCommInitRankConfig(mycelComm_t* comm, int nranks, mycelUniqueId id, int rank,
+                                      const mycelConfig_t* config) {
+  return mycel::AcceptInitRank(comm, nranks, id, rank, config, "mycelCommInitRankConfig");
 }
 
 mycelResult_t mycelCommInitAll(mycelComm_t* comms, int ndev, const int* devlist) {
   (void)devlist;  // host ranks have no device number
-  const Status status = comms == nullptr ? InvalidArgument("mycelCommInitAll: comms is NULL")
-                                         : mycel::CheckRanks(ndev, "mycelCommInitAll");
-  if (!status.ok()) return Report(status);
-  return Report(mycel::Guarded("mycelCommInitAll", [&] { return mycel::InitAll(comms, ndev); }));
+  return mycel::AcceptInitAll(comms, ndev, nullptr, "mycelCommInitAll");
+}
+
+mycelResult_t mycelCommInitAllConfig(mycelComm_t* comms, int ndev, const int* devlist, const mycelConfig_t* config) {
+  (void)devlist;
+  return mycel::AcceptInitAll(comms, ndev, config, "mycelCommInitAllConfig");
 }
 
 mycelResult_t mycelCommFinalize(mycelComm_t comm) {
-  const Status status = mycel::CheckHandle(comm, "mycelCommFinalize");
+  const Status status = mycel::CheckHandle(comm, "mycelCommFinalize", Needs::kCommunicator);
   if (!status.ok()) return Report(status);
-  mycel::AwaitStreams(comm);
-  return Report(mycel::ErrorOf(comm));
+  const uint64_t generation = comm->generation.load(std::memory_order_relaxed);
+  if (comm->blocking) mycel::AwaitStreams(comm);
+  mycel::TakeNoMoreOperations(comm);
+  const Status error = mycel::ErrorOf(comm);
+  if (comm->generation.load(std::memory_order_relaxed) != generation) {
+    return Report(mycel::AbortedError(
+        "mycelCommFinalize: the communicator was aborted or destroyed while its operations were finished"));
+  }
+  if (!error.ok()) return Report(error);
+  return comm->queued.load(std::memory_order_acquire) > 0 ? mycelInProgress : mycelSuccess;
 }
 
 mycelResult_t mycelCommDestroy(mycelComm_t comm) {
   if (comm == nullptr) return mycelSuccess;
-  const Status status = mycel::CheckHandle(comm, "mycelCommDestroy");
+  const Status status = mycel::CheckHandle(comm, "mycelCommDestroy", Needs::kHandle);
   if (!status.ok()) return Report(status);
   mycel::AwaitStreams(comm);
   return Report(mycel::EndCommunicator(comm, false, "mycelCommDestroy"));
@@ -159,83 +170,12 @@ mycelResult_t mycelCommAbort(mycelComm_t comm) {
   return Report(mycel::EndCommunicator(comm, true, "mycelCommAbort"));
 }
 
-mycelResult_t mycelCommCount(mycelComm_t comm, int* count) {
-  Status status = mycel::CheckHandle(comm, "mycelCommCount");
-  if (status.ok() && count == nullptr) status = InvalidArgument("mycelCommCount: count is NULL");
-  if (!status.ok()) return Report(status);
-  *count = comm->rank_count;
-  return mycelSuccess;
-}
-
-mycelResult_t mycelCommUserRank(mycelComm_t comm, int* rank) {
-  Status status = mycel::CheckHandle(comm, "mycelCommUserRank");
-  if (status.ok() && rank == nullptr) status = InvalidArgument("mycelCommUserRank: rank is NULL");
-  if (!status.ok()) return Report(status);
-  *rank = comm->rank;
-  return mycelSuccess;
-}
-
-mycelResult_t mycelCommGetAsyncError(mycelComm_t comm, mycelResult_t* result) {
-  Status status = mycel::CheckHandle(comm, "mycelCommGetAsyncError");
-  if (status.ok() && result == nullptr) status = InvalidArgument("mycelCommGetAsyncError: result is NULL");
-  if (!status.ok()) return Report(status);
-  const Status error = mycel::ErrorOf(comm);
-  if (!error.ok()) {
-    *result = mycel::ResultOf(error);
-  } else {
-    *result = comm->queued.load(std::memory_order_acquire) > 0 ? mycelInProgress : mycelSuccess;
+mycelResult_t mycelCommRevoke(mycelComm_t comm, int revokeFlags) {
+  if (revokeFlags != MYCEL_REVOKE_DEFAULT) {
+    return Report(InvalidArgument("mycelCommRevoke: revokeFlags is " + std::to_string(revokeFlags) +
+                                  ", not MYCEL_REVOKE_DEFAULT"));
   }
-  return mycelSuccess;
-}
-
-mycelResult_t mycelCommGetStats(mycelComm_t comm, mycelCommStats* stats) {
-  Status status = mycel::CheckHandle(comm, "mycelCommGetStats");
-  if (status.ok() && (stats == nullptr || stats->size != sizeof(mycelCommStats))) {
-    status = InvalidArgument("mycelCommGetStats: stats is NULL or stats->size is not sizeof(mycelCommStats)");
-  }
-  if (!status.ok()) return Report(status);
-  mycel::AwaitStreams(comm);
-  const mycel::Inside inside(comm, "mycelCommGetStats");
-  if (!inside.status().ok()) return Report(inside.status());
-  const mycel::CommunicatorStats now = inside.communicator().stats();
-  stats->operations = now.operations;
-  stats->plans_made = now.plans_made;
-  stats->payload_bytes = now.payload_bytes;
-  stats->messages = now.messages;
-  stats->message_bytes = now.message_bytes;
-  stats->sleeps = now.sleeps;
-  stats->scratch_bytes = now.scratch_bytes;
-  return mycelSuccess;
-}
-
-mycelResult_t mycelCommExplain(mycelComm_t comm, const char* collective, size_t count, mycelDataType_t datatype,
-                               char* text, size_t capacity) {
-  Status status = mycel::CheckHandle(comm, "mycelCommExplain");
-  if (status.ok() && (collective == nullptr || text == nullptr || capacity == 0)) {
-    status = InvalidArgument("mycelCommExplain: collective or text is NULL, or capacity is 0");
-  }
-  if (status.ok() &&
-      (static_cast<int>(datatype) < 0 || static_cast<size_t>(datatype) >= mycel::AllDataTypes().size())) {
-    status = InvalidArgument("mycelCommExplain: datatype " + std::to_string(static_cast<int>(datatype)) +
-                             " is not one of mycelInt8 (0) ... mycelBfloat16 (9)");
-  }
-  if (!status.ok()) return Report(status);
-  mycel::StatusOr<mycel::Collective> parsed = mycel::ParseCollective(collective);
-  if (!parsed.ok()) return Report(parsed.status());
-  mycel::CollectiveCall call;
-  call.collective = *parsed;
-  call.count = count;
-  call.type = static_cast<mycel::DataType>(datatype);
-  call.root = mycel::InfoOf(*parsed).rooted ? 0 : -1;
-  mycel::AwaitStreams(comm);
-  const mycel::Inside inside(comm, "mycelCommExplain");
-  if (!inside.status().ok()) return Report(inside.status());
-  const mycel::StatusOr<std::string> explained = inside.communicator().Explain(call);
-  if (!explained.ok()) return Report(explained.status());
-  const size_t length = std::min(explained->size(), capacity - 1);
-  std::memcpy(text, explained->data(), length);
-  text[length] = '\0';
-  return mycelSuccess;
+  return Report(mycel::RevokeCommunicator(comm, "mycelCommRevoke"));
 }
 
 }  // extern "C"

@@ -65,7 +65,7 @@ typedef enum {
   mycelRemoteError = 6,        /* another rank died, left or failed */
   mycelInProgress = 7,         /* not finished yet */
   mycelTimeout = 8,            /* a deadline passed */
-  mycelAborted = 9             /* mycelCommAbort was called */
+  mycelAborted = 9             /* mycelCommAbort or mycelCommRevoke was called */
 } mycelResult_t;
 
 /* Values are NCCL's. */
@@ -101,6 +101,40 @@ MYCEL_API const char* mycelGetLastError(mycelComm_t comm);
 
 /* ---- Communicators ---------------------------------------------------------------------------------------------- */
 
+/* How a rank waits for others. */
+typedef enum { mycelWaitAuto = 0, mycelWaitSpin = 1, mycelWaitYield = 2, mycelWaitSleep = 3 } mycelWait_t;
+
+/* What a communicator should be like. Begin with MYCEL_CONFIG_INITIALIZER and set what you care about; the rest comes
+ * from the parent communicator (split, duplicate, shrink), else from the environment, else from the default. What is
+ * set here wins over the environment. Fields marked (*) must be equal on all ranks: InvalidUsage names rank and field.
+ * A wrong size, magic or version, or a value out of range, is InvalidArgument naming the field. Later versions append.
+ */
+typedef struct {
+  size_t size;          /* sizeof(mycelConfig_t) */
+  unsigned int magic;   /* MYCEL_CONFIG_MAGIC */
+  unsigned int version; /* MYCEL_VERSION_CODE */
+  int blocking;         /* 1 (default): calls return when done. 0: see mycelCommGetAsyncError */
+  int minLanes;         /* (*) lanes a plan should use, 1..32: powers of two between the two are compared; default 1 */
+  int maxLanes;         /* (*) and at most this many; each costs a ring of memory between every two ranks; default 1 */
+  int reproducible;     /* (*) 1: bits depend on rank count and values only; default MYCEL_REPRODUCIBLE */
+  const char* commName; /* for error texts and `mycel status`; at most 63 bytes; read before return */
+  const char* planner;  /* (*) as MYCEL_PLANNER; read before return */
+  const char* topology; /* (*) as MYCEL_TOPO; read before return */
+  double timeout;       /* seconds, as MYCEL_TIMEOUT */
+  int wait;             /* mycelWait_t, as MYCEL_WAIT */
+} mycelConfig_t;
+
+#define MYCEL_CONFIG_MAGIC 0x6d79636cU
+#define MYCEL_CONFIG_UNDEF_INT (-2147483647 - 1)
+#define MYCEL_CONFIG_UNDEF_REAL (-1.0)
+#define MYCEL_CONFIG_UNDEF_PTR NULL
+#define MYCEL_CONFIG_INITIALIZER                                                                                   \
+  {                                                                                                                \
+    sizeof(mycelConfig_t), MYCEL_CONFIG_MAGIC, MYCEL_VERSION_CODE, MYCEL_CONFIG_UNDEF_INT, MYCEL_CONFIG_UNDEF_INT, \
+        MYCEL_CONFIG_UNDEF_INT, MYCEL_CONFIG_UNDEF_INT, MYCEL_CONFIG_UNDEF_PTR, MYCEL_CONFIG_UNDEF_PTR,            \
+        MYCEL_CONFIG_UNDEF_PTR, MYCEL_CONFIG_UNDEF_REAL, MYCEL_CONFIG_UNDEF_INT                                    \
+  }
+
 /* Makes the token that a communicator's ranks meet by, and starts listening for them in this process (it must live
  * until all ranks have joined). Any thread. InvalidArgument, SystemError. */
 MYCEL_API mycelResult_t mycelGetUniqueId(mycelUniqueId* id);
@@ -108,20 +142,70 @@ MYCEL_API mycelResult_t mycelGetUniqueId(mycelUniqueId* id);
  * MYCEL_TIMEOUT that names the missing ones. Inside a group, the work is done at mycelGroupEnd, so that one thread can
  * create several ranks. InvalidArgument, InvalidUsage (rank taken twice, nranks differ), SystemError, Timeout. */
 MYCEL_API mycelResult_t mycelCommInitRank(mycelComm_t* comm, int nranks, mycelUniqueId id, int rank);
+/* The same with a config (NULL: nothing set). With config->blocking 0 it returns mycelInProgress at once, also inside a
+ * group, and *comm is set: poll mycelCommGetAsyncError(*comm) until it tells mycelSuccess or an error; until then only
+ * that, mycelGetLastError, mycelCommAbort and mycelCommDestroy may be called with it (the last two give the creation
+ * up). The id is read before return. */
+MYCEL_API mycelResult_t mycelCommInitRankConfig(mycelComm_t* comm, int nranks, mycelUniqueId id, int rank,
+                                                const mycelConfig_t* config);
 /* Creates all `ndev` ranks of a communicator in this process; comms[i] is rank i. `devlist` is accepted for NCCL
  * compatibility and may be NULL (host ranks have no device). Each rank is then used by its own thread, or all by one
  * thread inside groups. InvalidArgument, SystemError. */
 MYCEL_API mycelResult_t mycelCommInitAll(mycelComm_t* comms, int ndev, const int* devlist);
-/* Waits until queued operations are done. InvalidArgument, the communicator's error. */
+/* The same with a config, which counts for all ranks. With config->blocking 0 the creation itself still blocks; later
+ * calls do not. */
+MYCEL_API mycelResult_t mycelCommInitAllConfig(mycelComm_t* comms, int ndev, const int* devlist,
+                                               const mycelConfig_t* config);
+
+#define MYCEL_SPLIT_NOCOLOR (-1)
+/* Collective over `comm`: ranks of one color (0 or more) form a new communicator, in the order of their keys, equal
+ * keys in the order of their ranks. MYCEL_SPLIT_NOCOLOR takes part and gets *newcomm = NULL. The new communicator owes
+ * nothing to `comm`, which may be used and destroyed independently. Unset fields of `config` (NULL: all) come from
+ * `comm`, but for its name; where `comm` has a topology, the new one has the part of it that its ranks are left with. A
+ * plan file serves it only if the rank count is the file's. Inside a group the work is done at mycelGroupEnd. With
+ * blocking 0 (of `config` or `comm`) as mycelCommInitRankConfig; `comm` too is mycelInProgress until it is done.
+ * InvalidArgument (color below -1), InvalidUsage, RemoteError, Timeout, Aborted, SystemError. */
+MYCEL_API mycelResult_t mycelCommSplit(mycelComm_t comm, int color, int key, mycelComm_t* newcomm,
+                                       const mycelConfig_t* config);
+/* Collective: a second communicator of the same ranks, whose operations are independent of the first one's. As
+ * mycelCommSplit with one color and the ranks as keys. */
+MYCEL_API mycelResult_t mycelCommDup(mycelComm_t comm, mycelComm_t* newcomm, const mycelConfig_t* config);
+#define MYCEL_SHRINK_DEFAULT 0x00 /* `comm` is well and stays as it is */
+#define MYCEL_SHRINK_ABORT 0x01   /* first stop what runs on `comm`, as mycelCommRevoke does; `comm` may have failed */
+/* Collective over the ranks that remain: makes a communicator of the ranks of `comm` that are not among the
+ * `excludeRanksCount` entries of `excludeRanksList`, in their order. Excluded ranks, dead ones say, take no part. After
+ * an error pass MYCEL_SHRINK_ABORT, on every rank that remains; `comm` is then good for mycelCommShrink,
+ * mycelCommDestroy and mycelCommAbort only. Needs none of `comm`'s channels, so it works whatever state they are in.
+ * Unset fields of `config` come from `comm`. With blocking 0 as mycelCommInitRankConfig.
+ * InvalidArgument (an entry is no rank, is there twice, or is the caller; unknown flags), InvalidUsage (another rank
+ * excludes other ranks; `comm` has failed and the flag is not MYCEL_SHRINK_ABORT), RemoteError (a rank that should
+ * remain is dead or has left: named), Timeout (a rank did not call: named), SystemError. */
+MYCEL_API mycelResult_t mycelCommShrink(mycelComm_t comm, const int* excludeRanksList, int excludeRanksCount,
+                                        mycelComm_t* newcomm, const mycelConfig_t* config, int shrinkFlags);
+
+/* Finishes queued operations; afterwards only questions, mycelCommDestroy and mycelCommAbort are left. With blocking 0
+ * it returns mycelInProgress while some are queued. InvalidArgument, the communicator's error. */
 MYCEL_API mycelResult_t mycelCommFinalize(mycelComm_t comm);
-/* Frees the communicator, after finishing queued operations; NULL is fine. Not collective. */
+/* Frees the communicator, after finishing queued operations (also with blocking 0); NULL is fine. Not collective. */
 MYCEL_API mycelResult_t mycelCommDestroy(mycelComm_t comm);
 /* Stops running and queued operations (they return mycelAborted here; peers get mycelRemoteError) and frees the
- * communicator once no call is inside. Any thread, local, returns in well under a second. */
+ * communicator. Any thread, also during creation (blocking 0) and destruction; local, returns within a second. An
+ * operation in something that cannot be stopped (making a plan) is left to end by itself, and frees the communicator
+ * then. */
 MYCEL_API mycelResult_t mycelCommAbort(mycelComm_t comm);
+#define MYCEL_REVOKE_DEFAULT 0x00
+/* Stops running and queued operations here, and, as soon as they notice, on the peers (they get mycelRemoteError). The
+ * communicator stays: mycelCommShrink with MYCEL_SHRINK_ABORT, mycelCommDestroy and mycelCommAbort may follow; anything
+ * else returns mycelAborted. Any thread, local, returns within a second; again is harmless. InvalidArgument (flags). */
+MYCEL_API mycelResult_t mycelCommRevoke(mycelComm_t comm, int revokeFlags);
 MYCEL_API mycelResult_t mycelCommCount(mycelComm_t comm, int* count);
 MYCEL_API mycelResult_t mycelCommUserRank(mycelComm_t comm, int* rank);
-/* The sticky error of queued operations, mycelInProgress while some run, or mycelSuccess. Any thread. */
+/* The sticky error of the communicator or of its creation, mycelInProgress while it is being created or operations are
+ * queued, or mycelSuccess. Any thread.
+ *
+ * A communicator with blocking 0: creation, split, shrink and finalize return mycelInProgress. Operations with a NULL
+ * stream (and groups of them) are queued, on a stream of the communicator's own, and return mycelInProgress; their
+ * buffers are free when this function tells mycelSuccess. An error that leaves the communicator usable is told once. */
 MYCEL_API mycelResult_t mycelCommGetAsyncError(mycelComm_t comm, mycelResult_t* result);
 
 /* ---- Collectives ------------------------------------------------------------------------------------------------
@@ -233,6 +317,43 @@ MYCEL_API mycelResult_t mycelStreamSynchronize(mycelStream_t stream);
 /* Finishes what is queued and frees the stream; NULL is fine. */
 MYCEL_API mycelResult_t mycelStreamDestroy(mycelStream_t stream);
 
+/* ---- Memory: allocation, registration, windows ------------------------------------------------------------------- */
+
+/* Memory that peers can map: zeroed, page-aligned, taken at once (never a SIGBUS later). Nothing appears in /dev/shm.
+ * A child of fork shares it with its parent. Any thread. InvalidArgument, SystemError (needed, available, cure). */
+MYCEL_API mycelResult_t mycelMemAlloc(void** ptr, size_t size);
+/* Frees it; NULL is fine. InvalidArgument (not from mycelMemAlloc, or freed before), InvalidUsage (a window is
+ * registered in it). */
+MYCEL_API mycelResult_t mycelMemFree(void* ptr);
+
+typedef struct mycelWindow* mycelWindow_t;
+#define MYCEL_WIN_DEFAULT 0x00
+#define MYCEL_WIN_COLL_SYMMETRIC 0x01 /* accepted for NCCL compatibility: windows need not be symmetric here */
+/* Collective: each rank registers a buffer of its own (sizes may differ) that it will use in many operations. Where the
+ * buffer lies in memory from mycelMemAlloc and ranks are processes that read each other's memory, peers map it: large
+ * messages are then copied by plain loads instead of process_vm_readv. Elsewhere it changes nothing, and
+ * mycelWindowGetInfo says why. Operations need no other calls: buffers inside are recognised by their address. Inside a
+ * group the work is done at mycelGroupEnd. The memory must live until the window is deregistered. Statuses of a
+ * collective, InvalidArgument (NULL or empty buffer, unknown flags). */
+MYCEL_API mycelResult_t mycelCommWindowRegister(mycelComm_t comm, void* buff, size_t size, mycelWindow_t* win,
+                                                int winFlags);
+/* Every rank calls it at the same place of its order of calls; waits for nobody. The end of the communicator does the
+ * same. InvalidArgument (deregistered before, another communicator's). */
+MYCEL_API mycelResult_t mycelCommWindowDeregister(mycelComm_t comm, mycelWindow_t win);
+/* What a window does. `size` must be sizeof(mycelWindowInfo) (so that it can grow). */
+typedef struct {
+  size_t size;
+  size_t bytes;         /* of this rank's buffer */
+  int32_t shareable;    /* 1: it lies in memory from mycelMemAlloc */
+  int32_t peers_mapped; /* ranks whose buffers this rank reads through a mapping */
+  char reason[96];      /* why there are none; "" if there are */
+} mycelWindowInfo;
+MYCEL_API mycelResult_t mycelWindowGetInfo(mycelWindow_t win, mycelWindowInfo* info);
+/* Not collective: tells that a buffer will be used again. Checked and kept, but no transport of this version does
+ * better by it (windows do). InvalidArgument. */
+MYCEL_API mycelResult_t mycelCommRegister(mycelComm_t comm, void* buff, size_t size, void** handle);
+MYCEL_API mycelResult_t mycelCommDeregister(mycelComm_t comm, void* handle);
+
 /* ---- Questions -------------------------------------------------------------------------------------------------- */
 
 /* Counters of one communicator since its creation. `size` must be sizeof(mycelCommStats) (so that it can grow). */
@@ -245,8 +366,28 @@ typedef struct {
   uint64_t message_bytes; /* bytes of them */
   uint64_t sleeps;        /* times a wait slept in the kernel */
   uint64_t scratch_bytes; /* memory held for staging: the most that an operation needed */
+  uint64_t window_reads;  /* reads of peers' memory that went through windows */
 } mycelCommStats;
 MYCEL_API mycelResult_t mycelCommGetStats(mycelComm_t comm, mycelCommStats* stats);
+/* What served a call. `size` must be sizeof(mycelCallInfo) (so that it can grow). Texts are cut where they are too
+ * long. */
+typedef struct {
+  size_t size;
+  uint64_t operation;  /* number of the communicator's last collective, from 1 */
+  uint64_t plan_hash;  /* equal on all ranks; 0 without a plan */
+  int64_t slices;      /* into which the longest piece was cut */
+  int64_t slice_bytes; /* at most */
+  int32_t slots;       /* of a channel's ring */
+  int32_t lanes;
+  char call[96];      /* "allreduce(count 1000, float, sum)", "send/recv" */
+  char planner[64];   /* "direct/two-shot"; "none" for messages */
+  char protocol[16];  /* "inline", "slot", "direct" */
+  char transport[16]; /* "shm", "loopback", "none" for one rank */
+} mycelCallInfo;
+/* What served the last operation of `comm`, after finishing queued ones. InvalidArgument, InvalidUsage (there was
+ * none).
+ */
+MYCEL_API mycelResult_t mycelCommQueryLast(mycelComm_t comm, mycelCallInfo* info);
 /* How a collective of `count` elements would run: one line, "planner direct/two-shot, protocol slot, 3 slices, ...".
  * alltoallv depends on its counts: the line then tells how the last one ran. Writes at most `capacity` bytes with a
  * final zero. */

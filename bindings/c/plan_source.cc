@@ -29,6 +29,8 @@ class Source {
       return *file;
     }
     PlanRequest request = wanted;
+    request.lanes = parts_.lanes_max;
+    request.lanes_min = parts_.lanes_min;
     const bool vector = request.collective == Collective::kAllToAllV;
     request.planner = parts_.planner == kVectorPlanner && !vector ? "auto" : parts_.planner;
     // Matrices change from call to call: a file for each would be read by nobody.

@@ -22,6 +22,8 @@ struct PlanSourceParts {
   std::shared_ptr<const Topology> topology;
   std::shared_ptr<const Plan> from_file;  // verified; null when there is none
   CostModel cost;
+  int32_t lanes_min = 1;
+  int32_t lanes_max = 1;
   std::string store_folder;  // of plan_store.h; empty keeps none
   /// Plans that take longer to make are kept: reading one back takes about a tenth of a millisecond and more.
   int64_t kept_from_ns = 5'000'000;

@@ -3,8 +3,10 @@
 #include <pthread.h>
 
 #include <set>
+#include <string>
 
 #include "bindings/c/guard.h"
+#include "bindings/c/handle.h"
 #include "bindings/c/mycel.h"
 #include "bindings/c/status_map.h"
 
@@ -23,7 +25,7 @@ std::set<const void*>& LiveStreams() {
 
 }  // namespace
 
-HostStream::HostStream() : worker_([this] { Work(); }) {
+HostStream::HostStream() : process_((WatchForks(), ProcessGeneration())), worker_([this] { Work(); }) {
   const std::lock_guard<std::mutex> lock(LiveMutex());
   LiveStreams().insert(this);
 }
@@ -41,9 +43,14 @@ HostStream::~HostStream() {
   worker_.join();
 }
 
-bool HostStream::IsLive(const void* handle) {
+Status HostStream::CheckHandle(const void* handle, const char* function) {
   const std::lock_guard<std::mutex> lock(LiveMutex());
-  return LiveStreams().count(handle) != 0;
+  if (LiveStreams().count(handle) == 0) {
+    return InvalidArgument(std::string(function) + ": the stream was not made by mycelStreamCreate, or is destroyed");
+  }
+  if (static_cast<const HostStream*>(handle)->process_ == ProcessGeneration()) return OkStatus();
+  return InvalidUsage(std::string(function) +
+                      ": the stream was created in another process (before fork); create it after fork");
 }
 
 void HostStream::Enqueue(std::function<Status()> work) {
@@ -94,19 +101,15 @@ mycelResult_t mycelStreamCreate(mycelStream_t* stream) {
 }
 
 mycelResult_t mycelStreamSynchronize(mycelStream_t stream) {
-  if (!mycel::HostStream::IsLive(stream)) {
-    return mycel::Report(
-        mycel::InvalidArgument("mycelStreamSynchronize: not a stream made by mycelStreamCreate, or destroyed"));
-  }
+  const mycel::Status usable = mycel::HostStream::CheckHandle(stream, "mycelStreamSynchronize");
+  if (!usable.ok()) return mycel::Report(usable);
   return mycel::Report(static_cast<mycel::HostStream*>(stream)->Synchronize());
 }
 
 mycelResult_t mycelStreamDestroy(mycelStream_t stream) {
   if (stream == nullptr) return mycelSuccess;
-  if (!mycel::HostStream::IsLive(stream)) {
-    return mycel::Report(
-        mycel::InvalidArgument("mycelStreamDestroy: not a stream made by mycelStreamCreate, or destroyed already"));
-  }
+  const mycel::Status usable = mycel::HostStream::CheckHandle(stream, "mycelStreamDestroy");
+  if (!usable.ok()) return mycel::Report(usable);
   delete static_cast<mycel::HostStream*>(stream);
   return mycelSuccess;
 }

@@ -23,8 +23,8 @@ class HostStream {
   void Enqueue(std::function<Status()> work);
   /// Waits for everything enqueued before; returns and clears the first error since the last Synchronize.
   Status Synchronize();
-  /// Whether `handle` is a live stream of this process.
-  static bool IsLive(const void* handle);
+  /// OK for a live stream of this process, else what is wrong with it. `function` begins the text.
+  static Status CheckHandle(const void* handle, const char* function);
 
  private:
   void Work();
@@ -36,6 +36,7 @@ class HostStream {
   uint64_t finished_ = 0;
   Status error_;
   bool closing_ = false;
+  const uint32_t process_;  // ProcessGeneration of its maker: a child of fork has no worker
   std::thread worker_;
 };
 

@@ -14,6 +14,8 @@ std::string Text(std::string_view name, uint64_t count, DataType type, bool redu
 std::string Text(uint32_t collective, uint64_t count, uint32_t type, uint32_t op, int32_t root) {
   if (collective == kBoardSendRecv) return "send/recv";
   if (collective == kBoardBarrier) return "barrier";
+  if (collective == kBoardSplit) return "split";
+  if (collective == kBoardWindow) return "window registration";
   if (collective >= AllCollectives().size()) return "an unknown operation";
   const CollectiveInfo& info = AllCollectives()[collective];
   return Text(info.name, count, static_cast<DataType>(type), info.reduces, static_cast<ReduceOp>(op), root);
@@ -40,6 +42,8 @@ void AppendLegs(const CollectiveCall& call, int32_t rank, int32_t rank_count, st
 
 std::string Describe(const CollectiveCall& call) {
   if (call.barrier) return "barrier";
+  if (call.internal == kBoardSplit) return "split";
+  if (call.internal == kBoardWindow) return "window registration";
   const CollectiveInfo& info = InfoOf(call.collective);
   return Text(info.name, call.count, call.type, info.reduces, call.op, call.root);
 }

@@ -32,6 +32,7 @@ struct CollectiveCall {
   DataType type = DataType::kUint8;
   ReduceOp op = ReduceOp::kSum;  // kSum where nothing is reduced
   bool barrier = false;          // an allreduce of nothing
+  uint32_t internal = 0;         // an allgather of our own: kBoardSplit, kBoardWindow
   int32_t root = -1;             // -1 where there is none
   const void* send = nullptr;
   void* recv = nullptr;

@@ -73,6 +73,7 @@ StatusOr<const Communicator::Bound*> Communicator::MakeBound(const CallKey& key,
   if (bound_.size() >= kBoundMax) {
     bound_.clear();
     last_ = nullptr;
+    served_ = nullptr;
   }
   return bound_.insert_or_assign(key, std::move(bound)).first->second.get();
 }
@@ -82,7 +83,8 @@ StatusOr<const Communicator::Bound*> Communicator::LookUp(const CollectiveCall& 
   key.count = call.count;
   key.what = (static_cast<uint32_t>(call.collective) << 16) | (static_cast<uint32_t>(call.type) << 8) |
              static_cast<uint32_t>(call.op);
-  key.root = call.root;
+  // Our own allgathers must not be taken for the caller's.
+  key.root = call.internal != 0 ? -static_cast<int32_t>(call.internal) : call.root;
   if (last_ != nullptr && last_->key == key) return last_;
   const auto known = bound_.find(key);
   if (known != bound_.end()) {
@@ -99,7 +101,10 @@ void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature) {
   // relaxed throughout: error texts only, see board.h.
   constexpr auto kRelaxed = std::memory_order_relaxed;
   board_->operation.store(sequence_, kRelaxed);
-  board_->collective.store(call.barrier ? kBoardBarrier : static_cast<uint32_t>(call.collective), kRelaxed);
+  const uint32_t what = call.barrier         ? kBoardBarrier
+                        : call.internal != 0 ? call.internal
+                                             : static_cast<uint32_t>(call.collective);
+  board_->collective.store(what, kRelaxed);
   board_->type.store(static_cast<uint32_t>(call.type), kRelaxed);
   board_->op.store(static_cast<uint32_t>(call.op), kRelaxed);
   board_->root.store(call.root, kRelaxed);
@@ -109,7 +114,7 @@ void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature) {
   record.operation = sequence_;
   record.count = call.count;
   record.signature = signature;
-  record.collective = call.barrier ? kBoardBarrier : static_cast<uint32_t>(call.collective);
+  record.collective = what;
   record.type = static_cast<uint32_t>(call.type);
   record.op = static_cast<uint32_t>(call.op);
   record.root = call.root;
@@ -178,6 +183,7 @@ Status Communicator::Start(const CollectiveCall& call) {
   if (!found.ok()) [[unlikely]]
     return Fail(found.status());
   const Bound& bound = **found;
+  served_ = &bound;
   const uint32_t signature = bound.base_signature + static_cast<uint32_t>(sequence_) * 0x9E3779B1u;
   current_.agreement = signature;
   PostOnBoard(call, signature);
@@ -212,6 +218,9 @@ Status Communicator::Finish() {
 }
 
 Status Communicator::Advance(bool* idle) {
+  // Not only in CheckWait: an operation that always finds something to do must end too. relaxed: as there.
+  if (aborted_.load(std::memory_order_relaxed)) [[unlikely]]
+    return Fail(AbortedError(Where() + ": the communicator was " + AbortWord()));
   const int polls = parts_.wait.oversubscribed ? 1 : Waiter::kPollsPerPause;
   const StepEvent event = parts_.device->Step(current_.launch, polls);
   *idle = event == StepEvent::kIdle;
@@ -251,20 +260,64 @@ Status Communicator::Run(const CollectiveCall& call) {
   return Wait();
 }
 
+CallFacts Communicator::FactsOf(const Bound& bound) const {
+  CallFacts facts;
+  facts.planner = bound.plan->planner;
+  facts.SetProgram(*bound.program);
+  facts.plan_hash = bound.plan->program.plan_hash;
+  facts.transport = parts_.transport == nullptr ? "none" : std::string(parts_.transport->name());
+  return facts;
+}
+
 StatusOr<std::string> Communicator::Explain(const CollectiveCall& call) {
   if (call.collective == Collective::kAllToAllV) return ExplainVector();
   MYCEL_ASSIGN_OR_RETURN(const Bound* bound, LookUp(call));
-  const Program& program = bound->plan->program;
-  static constexpr const char* kProtocols[] = {"inline", "slot", "direct"};
-  int64_t slices = 1;
-  for (const BoundInstruction& instruction : bound->program->instructions) {
-    slices = std::max(slices, instruction.slicing.slices);
+  const CallFacts facts = FactsOf(*bound);
+  return Describe(call) + ": planner " + facts.planner + ", protocol " + std::string(NameOf(facts.protocol)) + ", " +
+         std::to_string(facts.lanes) + " lane(s), " + std::to_string(facts.slices) + " slice(s) of at most " +
+         std::to_string(facts.slice_bytes) + " bytes, " + std::to_string(facts.slot_count) + " slots, transport " +
+         facts.transport;
+}
+
+StatusOr<CallFacts> Communicator::LastCall() const {
+  if (stats_.operations == 0) {
+    return InvalidUsage("rank " + std::to_string(parts_.rank.value()) + ": this communicator has served no call yet");
   }
-  return Describe(call) + ": planner " + bound->plan->planner + ", protocol " +
-         kProtocols[static_cast<size_t>(program.protocol)] + ", " + std::to_string(program.lanes.size()) +
-         " lane(s), " + std::to_string(slices) + " slice(s) of at most " + std::to_string(program.slice_bytes) +
-         " bytes, " + std::to_string(program.slot_count) + " slots, transport " +
-         (parts_.transport == nullptr ? "none" : std::string(parts_.transport->name()));
+  CallFacts facts;
+  if (current_.point_to_point) {
+    facts.call = "send/recv";
+    facts.planner = "none";
+    facts.SetProgram(points_);
+  } else if (current_.call.vector == nullptr) {
+    if (served_ == nullptr) return InvalidUsage(Where() + " was served by no plan");
+    facts = FactsOf(*served_);
+    facts.call = Describe(current_.call);
+  } else {
+    facts = vectors_.last_move;
+    facts.call = Describe(current_.call);
+  }
+  facts.operation = sequence_;
+  facts.transport = parts_.transport == nullptr ? "none" : std::string(parts_.transport->name());
+  return facts;
+}
+
+StatusOr<Communicator::WindowFacts> Communicator::OpenWindow(const WindowPart& mine) {
+  std::vector<WindowPart> parts(static_cast<size_t>(parts_.rank_count));
+  CollectiveCall call;
+  call.collective = Collective::kAllGather;
+  call.internal = kBoardWindow;
+  call.send = &mine;
+  call.recv = parts.data();
+  call.count = sizeof(mine);
+  MYCEL_RETURN_IF_ERROR(Run(call));
+  WindowFacts facts;
+  facts.number = ++windows_;
+  if (parts_.transport != nullptr) facts.peers_mapped = parts_.transport->MapWindow(facts.number, parts);
+  return facts;
+}
+
+void Communicator::CloseWindow(uint64_t number) {
+  if (parts_.transport != nullptr) parts_.transport->UnmapWindow(number);
 }
 
 CommunicatorStats Communicator::stats() const {
@@ -275,6 +328,7 @@ CommunicatorStats Communicator::stats() const {
     stats.message_bytes += channel.bytes;
   }
   stats.scratch_bytes = scratch_bytes_;
+  if (parts_.transport != nullptr) stats.window_reads = parts_.transport->WindowReads();
   return stats;
 }
 

@@ -1,11 +1,13 @@
 // Communicator: one rank's side of a group of ranks. Hop 2 (look up), 6 (bind) and the driving of hop 7.
 //
 // Field owners: everything is owned by the thread inside a call (the caller admits one at a time), except `aborted_`
-// (any thread), the sticky error (mutex) and the board (single writer: this rank; readers: all).
+// and `abort_word_` (any thread), the sticky error (mutex) and the board (single writer: this rank; readers: all).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -18,6 +20,7 @@
 #include "core/base/wait.h"
 #include "core/runtime/bind.h"
 #include "core/runtime/call.h"
+#include "core/runtime/call_facts.h"
 #include "core/runtime/plan_cache.h"
 #include "core/runtime/vector_plan.h"
 #include "core/spi/device.h"
@@ -29,6 +32,7 @@ namespace mycel {
 struct CommunicatorParts {
   Rank rank;
   int32_t rank_count = 0;
+  std::string name;                      // what the user calls it, for texts; may be empty
   std::unique_ptr<Transport> transport;  // connected; null when rank_count == 1
   int32_t channels_per_pair = 2;         // the last one carries point-to-point messages
   const Device* device = nullptr;
@@ -38,6 +42,7 @@ struct CommunicatorParts {
   size_t cache_bytes = 0;  // user buffers beyond this are written with non-temporal stores
   // Equal on all ranks:
   bool plans_vectors = false;  // a plain alltoallv is planned; else the bindings make messages of it
+  bool reproducible = false;   // every reduction is (PlanRequest::reproducible)
   // Whose plans for a plain alltoallv run as messages, which do the same. Then messages also serve where no planner
   // does; the ranks reach each other whatever the topology says. May be empty.
   std::string message_planner;
@@ -51,6 +56,7 @@ struct CommunicatorStats {
   uint64_t message_bytes = 0;
   uint64_t sleeps = 0;
   uint64_t scratch_bytes = 0;  // held for staging, the most that any operation needed
+  uint64_t window_reads = 0;   // of peers' memory, through windows
 };
 
 /// Where an alltoallv stands: ranks compare CountsWords, gather their rows where the matrix is new, then move bytes.
@@ -101,12 +107,37 @@ class Communicator {
   /// One line about how `call` would run.
   StatusOr<std::string> Explain(const CollectiveCall& call);
 
-  /// Any thread: running and later operations end with AbortedError.
-  void Abort();
+  /// What served the last operation. InvalidUsage when there was none.
+  StatusOr<CallFacts> LastCall() const;
+
+  struct WindowFacts {
+    uint64_t number = 0;       // for CloseWindow
+    int32_t peers_mapped = 0;  // whose parts this rank reads through a mapping
+  };
+  /// Collective, by the thread inside: every rank says which of its memory peers may map. It must live until the rank
+  /// has closed the window and made another call.
+  StatusOr<WindowFacts> OpenWindow(const WindowPart& mine);
+  /// By the thread inside; in the same place of every rank's order of calls.
+  void CloseWindow(uint64_t number);
+  bool reads_directly() const { return parts_.transport != nullptr && parts_.transport->AllReadDirectly(); }
+  std::string_view transport_name() const {
+    return parts_.transport == nullptr ? std::string_view("none") : parts_.transport->name();
+  }
+
+  /// Any thread: running and later operations end with AbortedError. `how`: a literal, "aborted" or "revoked".
+  void Abort(const char* how = "aborted");
   /// By the thread inside: tells the peers, who see RemoteError.
   void TellAborted() {
-    Fail(AbortedError("rank " + std::to_string(parts_.rank.value()) + " was aborted")).IgnoreError();
+    Fail(AbortedError("rank " + std::to_string(parts_.rank.value()) + " was " + AbortWord())).IgnoreError();
   }
+
+  using Place = std::array<unsigned char, sizeof(ShrinkBoard::place)>;
+  /// By the thread inside; works after failures too, since it needs only the boards. Waits until all `survivors`
+  /// (ascending, this rank among them) have called it with the same list; then the first of them calls `host`, and all
+  /// return what that gave. `given_up` is asked every now and then. InvalidUsage: another rank has another list.
+  /// RemoteError: a survivor died or has left. Timeout names who did not come.
+  StatusOr<Place> MeetSurvivors(std::span<const Rank> survivors, SteadyTime deadline,
+                                const std::function<StatusOr<Place>()>& host, const std::function<bool()>& given_up);
   /// By the thread inside, when something was thrown in the middle of an operation: the communicator has failed.
   Status GiveUp(Status status) {
     current_.running = false;
@@ -144,6 +175,8 @@ class Communicator {
   Status Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes);
   Status GrowScratch(size_t bytes);
 
+  CallFacts FactsOf(const Bound& bound) const;
+
   // communicator_vector.cc
   std::string ExplainVector() const;
   Status StartVector(const CollectiveCall& call);
@@ -165,8 +198,10 @@ class Communicator {
   std::string Disagreement(Rank peer) const;
   Status DirectReadFailure();
   Status PeerStatus(Rank peer, bool blocked_on);
+  const char* AbortWord() const { return abort_word_.load(std::memory_order_relaxed); }
   Status Fail(Status status);
   Rank PeerOf(int32_t channel) const;  // of the current launch
+  std::string Me() const;              // "rank 2", "rank 2 of tp0"
   std::string Where() const;           // "rank 2, operation 17 allreduce(...)"
   static bool DirectReadThunk(void* context, int32_t peer, uint64_t address, void* target, size_t bytes);
 
@@ -178,6 +213,7 @@ class Communicator {
   std::vector<RankBoard*> boards_;
   std::unordered_map<CallKey, std::unique_ptr<Bound>, CallKeyHash> bound_;
   const Bound* last_ = nullptr;
+  const Bound* served_ = nullptr;  // what runs the last collective; null before it and for alltoallv
   Operation current_;
   BoundProgram points_;
   std::vector<PointUse> point_uses_;  // [direction][peer]
@@ -187,10 +223,12 @@ class Communicator {
   size_t scratch_bytes_ = 0;
   std::vector<std::byte> bounce_;
   uint64_t sequence_ = 0;  // collectives so far
+  uint64_t windows_ = 0;   // opened so far
   uint64_t wait_checks_ = 0;
   CommunicatorStats stats_;
 
   std::atomic<bool> aborted_{false};
+  std::atomic<const char*> abort_word_{"aborted"};  // any thread, before aborted_; a literal
   std::atomic<bool> failed_{false};
   mutable std::mutex error_mutex_;
   Status error_;  // guarded by error_mutex_

@@ -205,16 +205,20 @@ Status Communicator::BeginMove(VectorPlan* plan) {
   const CollectiveCall& call = current_.call;
   current_.stage = VectorStage::kMove;
   plan->last_used = sequence_;
+  vectors_.last_move.planner = plan->planner;
+  vectors_.last_move.plan_hash = plan->plan_hash;
   const uint32_t signature = MixSignature(plan->plan_hash, plan->key) + current_.agreement;
   if (plan->as_messages) {
     vectors_.legs.clear();
     AppendLegs(call, parts_.rank.value(), parts_.rank_count, &vectors_.legs);
     const Status built = BuildPoints(vectors_.legs);
     if (!built.ok()) return Fail(built);
+    vectors_.last_move.SetProgram(points_);
     current_.launch.kernel = nullptr;
     current_.launch.stream_outputs = false;
     return Begin(points_, signature, 1);
   }
+  vectors_.last_move.SetProgram(*plan->program);
   PlaceBlocks(call.vector->send_at, call.vector->recv_at, SizeOf(call.type), plan->program.get());
   Launch& launch = current_.launch;
   launch.bases[static_cast<size_t>(OperandBase::kSend)] = static_cast<std::byte*>(const_cast<void*>(call.send));

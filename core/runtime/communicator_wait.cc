@@ -37,8 +37,12 @@ Rank Communicator::PeerOf(int32_t channel) const {
   return Rank(current_.launch.program->channels[static_cast<size_t>(channel)]->peer);
 }
 
+std::string Communicator::Me() const {
+  return "rank " + std::to_string(parts_.rank.value()) + (parts_.name.empty() ? "" : " of " + parts_.name);
+}
+
 std::string Communicator::Where() const {
-  std::string where = "rank " + std::to_string(parts_.rank.value()) + ", ";
+  std::string where = Me() + ", ";
   if (current_.point_to_point) return where + "send/recv after operation " + std::to_string(sequence_);
   return where + "operation " + std::to_string(sequence_) + " " + Describe(current_.call);
 }
@@ -125,7 +129,7 @@ Status Communicator::PeerStatus(Rank peer, bool blocked_on) {
 Status Communicator::CheckWait(uint64_t waited_ns) {
   // relaxed: a late sight only delays the end of the wait to the next check.
   if (aborted_.load(std::memory_order_relaxed)) {
-    return Fail(AbortedError(Where() + ": the communicator was aborted"));
+    return Fail(AbortedError(Where() + ": the communicator was " + AbortWord()));
   }
   if (board_ != nullptr && waited_ns < 2 * Waiter::kSlowPeriodNs) {
     board_->since_ns.store(static_cast<uint64_t>(NowNs()) - waited_ns, std::memory_order_relaxed);
@@ -167,7 +171,9 @@ bool Communicator::DirectReadThunk(void* context, int32_t peer, uint64_t address
   return board == nullptr || board->error.load(std::memory_order_acquire) == 0;
 }
 
-void Communicator::Abort() {
+void Communicator::Abort(const char* how) {
+  // relaxed: a text; whoever sees the flag and not yet the word says "aborted".
+  abort_word_.store(how, std::memory_order_relaxed);
   // relaxed: a flag that every wait polls; nothing is published with it.
   aborted_.store(true, std::memory_order_relaxed);
   if (board_ != nullptr) Ring(board_->bell);
@@ -175,7 +181,7 @@ void Communicator::Abort() {
 
 Status Communicator::Fail(Status status) {
   current_.running = false;
-  if (status.ok()) status = AbortedError(Where() + ": the communicator was aborted");
+  if (status.ok()) status = AbortedError(Where() + ": the communicator was " + AbortWord());
   const std::lock_guard<std::mutex> lock(error_mutex_);
   if (!error_.ok()) return error_;
   error_ = status;

@@ -204,11 +204,12 @@ std::string PlanStoreContext(const Topology& topology, const std::string& cost) 
 std::string PlanStoreKey(const std::string& context, const PlanRequest& request) {
   if (context.empty()) return {};
   // Every field, so that a new one stops the compiler here.
-  const auto& [collective, root, bytes, planner, variant, trees_per_root, lanes, in_place, demand] = request;
+  const auto& [collective, root, bytes, planner, variant, trees_per_root, lanes, lanes_min, in_place, demand] = request;
   std::string key = context + "collective " + std::string(NameOf(collective)) + "\nroot " +
                     std::to_string(root.value()) + "\nbytes " + std::to_string(bytes) + "\nplanner " + planner + "/" +
                     variant + "\ntrees_per_root " + std::to_string(trees_per_root) + "\nlanes " +
-                    std::to_string(lanes) + "\nin_place " + (in_place ? "yes" : "no") + "\ndemand";
+                    std::to_string(lanes) + (lanes_min > 1 ? "\nlanes_min " + std::to_string(lanes_min) : "") +
+                    "\nin_place " + (in_place ? "yes" : "no") + "\ndemand";
   for (const int64_t amount : demand) key += " " + std::to_string(amount);
   return key + "\n\n";
 }

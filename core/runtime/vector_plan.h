@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/runtime/call.h"
+#include "core/runtime/call_facts.h"
 #include "core/runtime/counts.h"
 #include "core/spi/launch.h"
 
@@ -46,6 +47,7 @@ struct VectorPlans {
   std::vector<uint64_t> tables;  // of all ranks
   uint64_t key = 0;              // of the matrix at hand
   std::vector<PointCall> legs;
+  CallFacts last_move;  // of the last exchange
 };
 
 }  // namespace mycel

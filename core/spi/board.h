@@ -12,6 +12,15 @@ namespace mycel {
 
 enum class Phase : uint32_t { kIdle = 0, kInit = 1, kRunning = 2, kFinalized = 3 };
 
+/// How the ranks that remain meet when others are left behind (communicator_shrink.cc).
+struct alignas(128) ShrinkBoard {
+  std::atomic<uint64_t> view;  // while the owner is shrinking: fingerprint of the ranks that it takes to remain; else 0
+  std::atomic<uint64_t> hosted;  // grows with each place that the owner offers; a release store publishes what follows
+  uint32_t failure;              // 0, or 1 + StatusCode: why there is no place
+  unsigned char place[128];      // where to meet: a unique id
+};
+static_assert(sizeof(ShrinkBoard) == 256);
+
 /// Facts of the operation a rank is in. Relaxed stores by the owner; a reader may see a mix of two operations, which is
 /// harmless in an error text.
 struct alignas(128) RankBoard {
@@ -28,10 +37,13 @@ struct alignas(128) RankBoard {
   char error_text[384];         // valid when error != 0; zero terminated
   CallHistory history;          // the last collectives; writer: owner
   alignas(128) Bell bell;
+  ShrinkBoard shrink;
 };
-static_assert(sizeof(RankBoard) == 1152);
+static_assert(sizeof(RankBoard) == 1408);
 
 inline constexpr uint32_t kBoardSendRecv = 1000;
 inline constexpr uint32_t kBoardBarrier = 1001;
+inline constexpr uint32_t kBoardSplit = 1002;
+inline constexpr uint32_t kBoardWindow = 1003;
 
 }  // namespace mycel

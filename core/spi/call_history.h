@@ -17,6 +17,8 @@ struct CallRecord {
   uint32_t op = 0;
   int32_t root = -1;
   uint64_t count = 0;
+
+  friend bool operator==(const CallRecord&, const CallRecord&) = default;
 };
 
 /// Zeros are an empty history. Writer: the board's owner. Readers: all. Number and signature are one word, so that a

@@ -26,6 +26,7 @@ struct PlanRequest {
   std::string variant;           // e.g. "one-shot", "two-shot" for direct; empty: the planner's choice by cost
   int32_t trees_per_root = 0;    // 0: the planner's choice
   int32_t lanes = 1;             // at most this many lanes
+  int32_t lanes_min = 1;         // at least this many, where the schedule has work for them
   bool in_place = false;
   std::vector<int64_t> demand;  // alltoallv: rank_count x rank_count bytes, row = sender
 };

@@ -16,6 +16,7 @@
 #include "core/spi/board.h"
 #include "core/spi/bootstrap.h"
 #include "core/spi/channel.h"
+#include "core/spi/window.h"
 
 namespace mycel {
 
@@ -72,6 +73,15 @@ class Transport {
     (void)peer, (void)address, (void)target, (void)bytes;
     return InternalError("this transport cannot read a peer's memory");
   }
+  /// `parts[r]`: rank r's memory of window `window`. From now on DirectReads from inside it go through a mapping, where
+  /// it can be mapped; how many peers' parts could. What could not is read as before.
+  virtual int32_t MapWindow(uint64_t window, const std::vector<WindowPart>& parts) {
+    (void)window, (void)parts;
+    return 0;
+  }
+  virtual void UnmapWindow(uint64_t window) { (void)window; }
+  /// DirectReads that went through a window.
+  virtual uint64_t WindowReads() const { return 0; }
   /// Bytes of memory this rank holds for the communicator.
   virtual size_t MemoryBytes() const = 0;
 };

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/base/rng.h"
+#include "core/topo/subset.h"
 
 namespace mycel {
 namespace {
@@ -278,6 +279,44 @@ TEST(TopologyTest, RoutesAgreeWithEnumerationOnRandomGraphs) {
     }
   }
   EXPECT_GT(found, 1000);
+}
+
+TEST(SubsetTest, KeepsRanksInTheGivenOrderWithAllSwitches) {
+  TopologyBuilder builder("four");
+  const NodeId hub = builder.AddSwitch("hub", "s", true);
+  std::vector<NodeId> nodes;
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    nodes.push_back(builder.AddRank("r" + std::to_string(rank), Rank(rank), "s"));
+    builder.AddDuplex(nodes.back(), hub, Rational(10 + rank));
+  }
+  builder.AddDuplex(nodes[0], nodes[1], Rational(3));
+  builder.AddDuplex(nodes[1], nodes[3], Rational(5), 2.5, LinkKind::kNvlink);
+  const Topology whole = std::move(builder).Build().value();
+  const std::vector<Rank> kept = {Rank(3), Rank(1)};
+  const Topology left = SubsetOf(whole, kept).value();
+  EXPECT_EQ(left.rank_count(), 2);
+  EXPECT_EQ(left.node_count(), 3);
+  EXPECT_EQ(left.node(left.NodeOf(Rank(0))).id, "r3");
+  EXPECT_EQ(left.node(left.NodeOf(Rank(1))).id, "r1");
+  ASSERT_EQ(left.links().size(), 6U);
+  const LinkId direct = left.FindLink(left.NodeOf(Rank(1)), left.NodeOf(Rank(0)));
+  ASSERT_TRUE(direct.valid());
+  EXPECT_EQ(left.link(direct).bandwidth, Rational(5));
+  EXPECT_EQ(left.link(direct).latency_us, 2.5);
+  EXPECT_EQ(left.link(direct).kind, LinkKind::kNvlink);
+  EXPECT_TRUE(CheckConnected(left).ok());
+}
+
+TEST(SubsetTest, RanksThatForwardedAreMissed) {
+  TopologyBuilder builder("line");
+  const NodeId a = builder.AddRank("a", Rank(0));
+  const NodeId b = builder.AddRank("b", Rank(1));
+  const NodeId c = builder.AddRank("c", Rank(2));
+  builder.AddDuplex(a, b, Rational(1));
+  builder.AddDuplex(b, c, Rational(1));
+  const Topology whole = std::move(builder).Build().value();
+  const std::vector<Rank> kept = {Rank(0), Rank(2)};
+  EXPECT_FALSE(CheckConnected(SubsetOf(whole, kept).value()).ok());
 }
 
 TEST(LinkKindTest, NamesRoundTrip) {

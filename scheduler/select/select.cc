@@ -99,6 +99,17 @@ std::vector<int64_t> SliceSizes(const Estimate& estimate, const CostModel& cost)
   return sizes;
 }
 
+/// Powers of two within the request's bounds; the most it allows where none lies there.
+std::vector<int32_t> LaneCounts(const PlanRequest& request) {
+  const int32_t most = std::max(1, request.lanes);
+  std::vector<int32_t> counts;
+  for (int32_t lanes = 1; lanes <= most; lanes *= 2) {
+    if (lanes >= request.lanes_min) counts.push_back(lanes);
+  }
+  if (counts.empty()) counts.push_back(most);
+  return counts;
+}
+
 /// All shapes of one entrant.
 void EnterShapes(size_t index, const PlanRequest& request, const CostModel& cost, Contest* contest) {
   const Entrant& entrant = contest->entrants[index];
@@ -115,7 +126,7 @@ void EnterShapes(size_t index, const PlanRequest& request, const CostModel& cost
   };
   for (const int64_t slice_bytes : SliceSizes(estimate, cost)) {
     const bool one_slice = slice_bytes >= estimate.longest_bytes();
-    for (int32_t lanes = 1; lanes <= std::max(1, request.lanes); lanes *= 2) {
+    for (const int32_t lanes : LaneCounts(request)) {
       // At best the lanes share a channel's messages evenly; what lowering makes of it is looked at later.
       const int64_t skew_slots = (estimate.channel_messages() + lanes - 1) / lanes + kSlotsSpare;
       const bool fits_skewed = skew_slots <= kSlotCountMax && skew_slots * slice_bytes <= cost.channel_bytes;

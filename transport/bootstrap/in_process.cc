@@ -1,5 +1,8 @@
 #include "transport/bootstrap/in_process.h"
 
+#include <algorithm>
+
+#include "core/base/cancel.h"
 #include "core/base/check.h"
 #include "transport/bootstrap/rank_list.h"
 
@@ -66,9 +69,18 @@ StatusOr<std::vector<std::string>> Meeting::AllGather(Rank rank, const std::stri
     return round->values;
   }
   const auto complete = [&] { return round->arrived_count == rank_count_; };
-  const bool settled = changed_.wait_until(lock, deadline, [&] { return complete() || !broken_.ok(); });
+  const auto settled = [&] { return complete() || !broken_.ok(); };
+  while (Cancellable() && !settled() && !Cancelled() && std::chrono::steady_clock::now() < deadline) {
+    changed_.wait_until(lock, std::min(deadline, std::chrono::steady_clock::now() + kCancelGlance), settled);
+  }
+  if (!Cancelled()) changed_.wait_until(lock, deadline, settled);
   if (complete()) return round->values;
-  if (settled) return broken_;
+  if (settled()) return broken_;
+  if (Cancelled()) {
+    broken_ = RemoteError("rank " + std::to_string(rank.value()) + " was aborted while the communicator was made");
+    changed_.notify_all();
+    return CheckCancelled("rank " + std::to_string(rank.value()));
+  }
   std::vector<Rank> missing;
   for (Rank r : Ids<Rank>(rank_count_)) {
     if (!round->arrived[r.index()]) missing.push_back(r);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "core/base/cancel.h"
 #include "core/base/check.h"
 
 namespace mycel {
@@ -35,15 +36,16 @@ Status DescriptorError(const std::string& what, int error) {
 
 int PollUntil(pollfd* entries, size_t count, SteadyTime until) {
   using std::chrono::milliseconds;
+  const milliseconds most = Cancellable() ? kCancelGlance : milliseconds(std::chrono::hours(1));
   while (true) {
     const SteadyTime now = std::chrono::steady_clock::now();
     // Rounded up, so that the last call does not spin; cut to an hour, so that a far deadline fits poll's int.
-    const auto left =
-        until <= now
-            ? milliseconds(0)
-            : std::chrono::ceil<milliseconds>(std::min<std::chrono::nanoseconds>(until - now, std::chrono::hours(1)));
+    const auto left = until <= now
+                          ? milliseconds(0)
+                          : std::chrono::ceil<milliseconds>(std::min<std::chrono::nanoseconds>(until - now, most));
     const int ready = poll(entries, static_cast<nfds_t>(count), static_cast<int>(left.count()));
     if (ready > 0) return ready;
+    if (Cancelled()) return 0;
     if (ready < 0 && errno != EINTR) {
       // No memory, or more entries than a lowered RLIMIT_NOFILE allows: both may pass.
       MYCEL_CHECK(errno == ENOMEM || errno == EINVAL);

@@ -36,7 +36,8 @@ std::string ErrnoText(int error);
 /// SystemError "<what>: <text of error>", with limit and cure when the process or the system is out of descriptors.
 Status DescriptorError(const std::string& what, int error);
 
-/// poll() until `until`, whatever signals arrive: how many entries are ready, 0 when the time has come.
+/// poll() until `until`, whatever signals arrive: how many entries are ready, 0 when the time has come or this thread
+/// is cancelled (core/base/cancel.h).
 int PollUntil(pollfd* entries, size_t count, SteadyTime until);
 
 }  // namespace mycel

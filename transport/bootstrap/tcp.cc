@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/cancel.h"
 #include "core/base/check.h"
 
 namespace mycel {
@@ -73,6 +74,7 @@ StatusOr<FrameConnection> Search::Run(const Serve& serve) {
   const SteadyTime start = steady_clock::now();
   while (winner_ == nullptr) {
     const SteadyTime now = steady_clock::now();
+    MYCEL_RETURN_IF_ERROR(CheckCancelled(RankText(rank_)));
     if (now >= deadline_) {
       return TimeoutError(RankText(rank_) + " found nobody to meet until its deadline; tried " + Outcomes() +
                           (place_.agreed ? ": rank 0 must run there (MYCEL_COMM_ID)"
@@ -262,6 +264,7 @@ StatusOr<std::string> TcpBootstrap::Exchange(FrameType type, const std::string& 
   while (true) {
     pollfd entry{connection_.fd(), connection_.PollEvents(), 0};
     if (PollUntil(&entry, 1, until) == 0) {
+      MYCEL_RETURN_IF_ERROR(CheckCancelled(RankText(rank_)));
       return TimeoutError(
           RankText(rank_) +
           " got no answer until its deadline from the process that made the unique id: is it stopped, or "

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/base/cancel.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "core/base/wait.h"
@@ -345,6 +346,7 @@ Status ShmTransport::CheckMember(int32_t m) const {
 }
 
 Status ShmTransport::CheckAllAlive() const {
+  MYCEL_RETURN_IF_ERROR(CheckCancelled(members_[static_cast<size_t>(self_)].who.name));
   for (size_t m = 0; m < members_.size(); ++m) {
     const Member& member = members_[m];
     if (member.process != nullptr && !member.process->Alive()) {
@@ -397,12 +399,49 @@ Status ShmTransport::DirectRead(Rank peer, uint64_t address, void* target, size_
     std::memcpy(target, reinterpret_cast<const void*>(address), bytes);
     return OkStatus();
   }
+  for (const auto& [number, window] : member.windows) {
+    const std::byte* found = window.Find(address, bytes);
+    if (found == nullptr) continue;
+    std::memcpy(target, found, bytes);
+    ++window_reads_;
+    return OkStatus();
+  }
   const int error = ReadProcessMemory(member.identity.pid, address, target, bytes);
   if (error == 0) return OkStatus();
   MYCEL_RETURN_IF_ERROR(CheckMember(m));
   return SystemError(Self().who.name + " cannot read " + std::to_string(bytes) + " bytes of the memory of " +
                      member.who.name + ": " + ErrnoText(error) +
                      "; was that rank's buffer freed during the operation? MYCEL_DIRECT=off avoids such reads");
+}
+
+int32_t ShmTransport::MapWindow(uint64_t window, const std::vector<WindowPart>& parts) {
+  MYCEL_CHECK_EQ(parts.size(), static_cast<size_t>(options_.rank_count));
+  // Where nothing is read directly a mapping would serve nobody.
+  if (!direct_read_) return 0;
+  int32_t mapped = 0;
+  for (Member& member : members_) {
+    const WindowPart& part = parts[member.who.rank.index()];
+    if (part.bytes == 0 || part.fd < 0 || member.process == nullptr) continue;
+    StatusOr<PeerWindow> made = PeerWindow::Map(member.identity.pid, part);
+    if (!made.ok()) {
+      MYCEL_LOG(kInfo) << Self().who.name << " reads the window of " << member.who.name
+                       << " without mapping it: " << StatusMessage(made.status());
+      continue;
+    }
+    member.windows.emplace_back(window, *std::move(made));
+    ++mapped;
+  }
+  return mapped;
+}
+
+void ShmTransport::UnmapWindow(uint64_t window) {
+  for (Member& member : members_) {
+    std::vector<std::pair<uint64_t, PeerWindow>> kept;
+    for (auto& entry : member.windows) {
+      if (entry.first != window) kept.push_back(std::move(entry));
+    }
+    member.windows.swap(kept);
+  }
 }
 
 size_t ShmTransport::MemoryBytes() const {

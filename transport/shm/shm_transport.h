@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/spi/transport.h"
@@ -20,6 +21,7 @@
 #include "transport/shm/handover.h"
 #include "transport/shm/peer_process.h"
 #include "transport/shm/segment.h"
+#include "transport/shm/shared_block.h"
 
 namespace mycel {
 
@@ -51,6 +53,9 @@ class ShmTransport final : public Transport {
   Status CheckAlive(Rank peer) override;
   bool AllReadDirectly() const override { return direct_read_; }
   Status DirectRead(Rank peer, uint64_t address, void* target, size_t bytes) override;
+  int32_t MapWindow(uint64_t window, const std::vector<WindowPart>& parts) override;
+  void UnmapWindow(uint64_t window) override;
+  uint64_t WindowReads() const override { return window_reads_; }
   size_t MemoryBytes() const override;
 
  private:
@@ -59,6 +64,7 @@ class ShmTransport final : public Transport {
     ProcessIdentity identity;
     bool same_process = false;
     std::shared_ptr<PeerProcess> process;  // null for threads of this process and where its id means nothing here
+    std::vector<std::pair<uint64_t, PeerWindow>> windows;  // by number
   };
 
   int32_t MemberOf(Rank rank) const;
@@ -97,6 +103,7 @@ class ShmTransport final : public Transport {
   bool connected_ = false;
   bool same_address_space_ = false;  // threads of one process may use each other's pointers
   bool direct_read_ = false;
+  uint64_t window_reads_ = 0;
 };
 
 }  // namespace mycel

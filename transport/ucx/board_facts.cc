@@ -15,7 +15,6 @@ BoardFacts FactsOf(const RankBoard& board) {
   if (facts.error != 0) std::memcpy(facts.error_text, board.error_text, sizeof(facts.error_text));
   // relaxed: texts only, see board.h.
   facts.operation = board.operation.load(kRelaxed);
-  facts.agreement = board.agreement.load(kRelaxed);
   facts.count = board.count.load(kRelaxed);
   facts.since_ns = board.since_ns.load(kRelaxed);
   facts.phase = board.phase.load(kRelaxed);
@@ -24,12 +23,21 @@ BoardFacts FactsOf(const RankBoard& board) {
   facts.op = board.op.load(kRelaxed);
   facts.root = board.root.load(kRelaxed);
   facts.pid = board.pid.load(kRelaxed);
+  for (uint64_t back = 0; back < CallHistory::kKept && back < facts.operation; ++back) {
+    facts.calls[back] = board.history.Find(facts.operation - back);
+  }
+  facts.shrink_view = board.shrink.view.load(kRelaxed);
+  // acquire: pairs with the release that publishes the place.
+  facts.shrink_hosted = board.shrink.hosted.load(std::memory_order_acquire);
+  if (facts.shrink_hosted != 0) {
+    facts.shrink_failure = board.shrink.failure;
+    std::memcpy(facts.shrink_place, board.shrink.place, sizeof(facts.shrink_place));
+  }
   return facts;
 }
 
 void CopyFacts(const BoardFacts& facts, RankBoard* board) {
   board->operation.store(facts.operation, kRelaxed);
-  board->agreement.store(facts.agreement, kRelaxed);
   board->count.store(facts.count, kRelaxed);
   board->since_ns.store(facts.since_ns, kRelaxed);
   board->phase.store(facts.phase, kRelaxed);
@@ -38,6 +46,18 @@ void CopyFacts(const BoardFacts& facts, RankBoard* board) {
   board->op.store(facts.op, kRelaxed);
   board->root.store(facts.root, kRelaxed);
   board->pid.store(facts.pid, kRelaxed);
+  for (size_t back = CallHistory::kKept; back-- > 0;) {
+    const CallRecord& call = facts.calls[back];
+    if (call.operation != 0 && board->history.Find(call.operation).operation == 0) board->history.Post(call);
+  }
+  if (facts.shrink_hosted != board->shrink.hosted.load(kRelaxed)) {
+    board->shrink.failure = facts.shrink_failure;
+    std::memcpy(board->shrink.place, facts.shrink_place, sizeof(board->shrink.place));
+    // release: publishes the place.
+    board->shrink.hosted.store(facts.shrink_hosted, std::memory_order_release);
+  }
+  // release: as its owner stores it.
+  board->shrink.view.store(facts.shrink_view, std::memory_order_release);
   if (facts.error == 0 || board->error.load(kRelaxed) != 0) return;
   std::memcpy(board->error_text, facts.error_text, sizeof(board->error_text));
   board->error_text[sizeof(board->error_text) - 1] = 0;

@@ -12,7 +12,6 @@ namespace mycel {
 /// Fields are RankBoard's.
 struct BoardFacts {
   uint64_t operation;
-  uint64_t agreement;
   uint64_t count;
   uint64_t since_ns;
   uint32_t phase;
@@ -23,6 +22,11 @@ struct BoardFacts {
   int32_t pid;
   uint32_t error;
   char error_text[sizeof(RankBoard::error_text)];
+  CallRecord calls[CallHistory::kKept];  // the last ones, the latest first; operation 0: none
+  uint64_t shrink_view;                  // and what follows: ShrinkBoard's
+  uint64_t shrink_hosted;
+  uint32_t shrink_failure;
+  unsigned char shrink_place[sizeof(ShrinkBoard::place)];
 
   friend bool operator==(const BoardFacts&, const BoardFacts&) = default;
 };
