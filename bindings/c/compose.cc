@@ -37,6 +37,7 @@ struct Settings {
   std::string direct;
   std::string huge_pages;
   std::string planner;
+  std::string reproducible;
   std::string topology;
   std::string plan_file;
 };
@@ -57,6 +58,7 @@ StatusOr<Settings> ReadSettings() {
   MYCEL_ASSIGN_OR_RETURN(settings.direct, EnvChoice(Env::kDirect));
   MYCEL_ASSIGN_OR_RETURN(settings.huge_pages, EnvChoice(Env::kHugePages));
   MYCEL_ASSIGN_OR_RETURN(settings.planner, EnvText(Env::kPlanner));
+  MYCEL_ASSIGN_OR_RETURN(settings.reproducible, EnvChoice(Env::kReproducible));
   MYCEL_ASSIGN_OR_RETURN(settings.topology, EnvText(Env::kTopo));
   MYCEL_ASSIGN_OR_RETURN(settings.plan_file, EnvText(Env::kPlanFile));
   WarnOfUnknownEnv();
@@ -67,7 +69,7 @@ StatusOr<Settings> ReadSettings() {
 std::string Agreement(const Settings& settings) {
   return "MYCEL_PLANNER=" + settings.planner + "\nMYCEL_TOPO=" + settings.topology +
          "\nMYCEL_PLAN_FILE=" + settings.plan_file + "\nMYCEL_PAYLOAD_BYTES=" + std::to_string(settings.payload_bytes) +
-         "\nMYCEL_DIRECT=" + settings.direct + "\n";
+         "\nMYCEL_DIRECT=" + settings.direct + "\nMYCEL_REPRODUCIBLE=" + settings.reproducible + "\n";
 }
 
 Status CheckAgreement(const std::vector<std::string>& of_ranks) {
@@ -232,6 +234,7 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   parts.wait.oversubscribed = n > cores;
   parts.timeout_ns = settings.timeout_ns;
   parts.cache_bytes = kCacheBytes;
+  parts.reproducible = settings.reproducible == "on";
   TransportOptions wanted;
   wanted.rank = parts.rank;
   wanted.rank_count = n;
