@@ -99,7 +99,7 @@ void RegisterAll() {
       }
     }
     for (DataType type : AllDataTypes()) {
-      for (ReduceOp op : AllReduceOps()) RegisterReduce(bytes, {type, op, 2, 1, false});
+      for (ReduceOp op : ReduceOpsFor(type)) RegisterReduce(bytes, {type, op, 2, 1, false});
     }
     RegisterReduce(bytes, {DataType::kFloat32, ReduceOp::kSum, 2, 1, true});
     RegisterReduce(bytes, {DataType::kFloat32, ReduceOp::kSum, 2, 2, false});

@@ -27,6 +27,14 @@ int64_t WholeMax(DataType type) {
       return 127;
     case DataType::kUint8:
       return 255;
+    case DataType::kInt16:
+      return 32767;
+    case DataType::kUint16:
+      return 65535;
+    case DataType::kFloat8e4m3:
+      return 1 << 4;
+    case DataType::kFloat8e5m2:
+      return 1 << 3;
     case DataType::kBfloat16:
       return 1 << 8;
     case DataType::kFloat16:
@@ -41,9 +49,12 @@ int64_t WholeMax(DataType type) {
   }
 }
 
+int FactorOf(int rank) { return 1 + rank % 2; }
+
 /// Powers of two from 2^-this to 2^this are normal numbers of a floating type.
 int ExponentMax(DataType type) {
-  if (type == DataType::kFloat16) return 14;
+  if (type == DataType::kFloat16 || type == DataType::kFloat8e5m2) return 14;
+  if (type == DataType::kFloat8e4m3) return 6;
   return type == DataType::kFloat64 ? 1022 : 126;
 }
 
@@ -75,8 +86,10 @@ class Generator {
 
   int64_t Whole(size_t element, int rank) const {
     if (*op_ == ReduceOp::kAvg) return Average(element, rank);
-    if (*op_ != ReduceOp::kSum) return NonZero(Bits(element, rank), WholeMax(type_));
-    return IsActive(element, rank, WholeMax(type_)) ? NonZero(Bits(element, rank), std::max<int64_t>(share_, 1)) : 0;
+    const bool scaled = *op_ == ReduceOp::kPreMulSum;
+    if (*op_ != ReduceOp::kSum && !scaled) return NonZero(Bits(element, rank), WholeMax(type_));
+    const int64_t most = WholeMax(type_) / (scaled ? 2 : 1);
+    return IsActive(element, rank, most) ? NonZero(Bits(element, rank), std::max<int64_t>(most / ranks_, 1)) : 0;
   }
 
   /// At most `most` ranks are active, different ones for different elements.
@@ -132,6 +145,14 @@ uint16_t ToHalf(double value) {
   const uint32_t magnitude = bits & 0x7FFFFFFF;
   return static_cast<uint16_t>(magnitude == 0 ? sign : sign | ((magnitude - ((127u - 15u) << 23)) >> 13));
 }
+/// The same for the 8-bit formats.
+uint8_t ToByte(double value, uint32_t bias, int fraction_bits) {
+  const uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  const uint32_t sign = (bits >> 24) & 0x80;
+  const uint32_t magnitude = bits & 0x7FFFFFFF;
+  return static_cast<uint8_t>(magnitude == 0 ? sign
+                                             : sign | ((magnitude - ((127u - bias) << 23)) >> (23 - fraction_bits)));
+}
 uint16_t ToBfloat16(double value) {
   return static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16);
 }
@@ -140,6 +161,8 @@ void StoreFloating(DataType type, double value, std::byte* to) {
   const auto store = [to](auto element) { std::memcpy(to, &element, sizeof(element)); };
   if (type == DataType::kFloat16) store(ToHalf(value));
   if (type == DataType::kBfloat16) store(ToBfloat16(value));
+  if (type == DataType::kFloat8e4m3) store(ToByte(value, 7, 3));
+  if (type == DataType::kFloat8e5m2) store(ToByte(value, 15, 2));
   if (type == DataType::kFloat32) store(static_cast<float>(value));
   if (type == DataType::kFloat64) store(value);
 }
@@ -160,7 +183,10 @@ uint64_t Extend(DataType type, uint64_t bits) {
 
 uint64_t CombineInteger(DataType type, ReduceOp op, uint64_t a, uint64_t b) {
   if (op == ReduceOp::kProd) return a * b;
-  if (op == ReduceOp::kSum || op == ReduceOp::kAvg) return a + b;
+  if (op == ReduceOp::kSum || op == ReduceOp::kAvg || op == ReduceOp::kPreMulSum) return a + b;
+  if (op == ReduceOp::kBand) return a & b;
+  if (op == ReduceOp::kBor) return a | b;
+  if (op == ReduceOp::kBxor) return a ^ b;
   const uint64_t x = Extend(type, a);
   const uint64_t y = Extend(type, b);
   const bool x_is_less =
@@ -209,14 +235,18 @@ const std::byte* CheckData::ReducedPeriod(size_t count) const {
   for (; e < count; ++e) {
     std::byte* to = reduced_.data() + e * bytes;
     if (KindOf(type_) == TypeKind::kFloating) {
-      double value = generator.Floating(e, 0);
-      for (int rank = 1; rank < rank_count_; ++rank) value = CombineFloating(*op_, value, generator.Floating(e, rank));
+      double value = generator.Floating(e, 0);  // the factor of rank 0 is 1
+      for (int rank = 1; rank < rank_count_; ++rank) {
+        const double factor = op_ == ReduceOp::kPreMulSum ? FactorOf(rank) : 1;
+        value = CombineFloating(*op_, value, factor * generator.Floating(e, rank));
+      }
       if (op_ == ReduceOp::kAvg) value /= rank_count_;
       StoreFloating(type_, value, to);
     } else {
       uint64_t value = generator.Integer(e, 0);
       for (int rank = 1; rank < rank_count_; ++rank) {
-        value = CombineInteger(type_, *op_, value, generator.Integer(e, rank));
+        const auto factor = static_cast<uint64_t>(op_ == ReduceOp::kPreMulSum ? FactorOf(rank) : 1);
+        value = CombineInteger(type_, *op_, value, factor * generator.Integer(e, rank));
       }
       if (op_ == ReduceOp::kAvg) value = DivideInteger(value, rank_count_);
       std::memcpy(to, &value, bytes);
@@ -243,6 +273,15 @@ void FillPeriodically(const std::byte* period, size_t element_bytes, size_t firs
 }
 
 }  // namespace
+
+void StoreMulSumFactor(DataType type, int rank, void* into) {
+  if (KindOf(type) == TypeKind::kFloating) {
+    StoreFloating(type, FactorOf(rank), static_cast<std::byte*>(into));
+  } else {
+    const int64_t value = FactorOf(rank);
+    std::memcpy(into, &value, SizeOf(type));  // the low bytes, as above
+  }
+}
 
 void FillInput(const CheckData& data, int rank, size_t first, size_t count, void* into) {
   if (count == 0) return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bench/perf/check_data.h"
 #include "core/base/check.h"
 #include "core/base/clock.h"
 
@@ -47,7 +48,7 @@ void Loop::Bind(const Setting& setting, bool in_place) {
     call.recv = ranks_[i].recv.data() + (in_place ? counts_.recv_in_place * rank * element : 0);
     call.count = counts_.argument;
     call.type = static_cast<mycelDataType_t>(setting.type);
-    call.op = static_cast<mycelRedOp_t>(setting.op);
+    call.op = OpOf(ranks_[i], setting);
     call.root = setting.root;
     call.rank = ranks_[i].rank;
     call.ranks = group_ranks_;
@@ -60,6 +61,20 @@ void Loop::Bind(const Setting& setting, bool in_place) {
   const size_t arena = ranks_[0].recv.bytes();
   MYCEL_CHECK_LE(step_bytes_, arena);
   shift_last_ = step_bytes_ == 0 ? 0 : arena / step_bytes_ * step_bytes_ - step_bytes_;
+}
+
+mycelRedOp_t Loop::OpOf(const Rank& rank, const Setting& setting) {
+  if (setting.op != ReduceOp::kPreMulSum) return static_cast<mycelRedOp_t>(setting.op);
+  for (const MulSum& known : mul_sums_) {
+    if (known.comm == rank.comm && known.type == setting.type) return known.op;
+  }
+  MulSum made = {rank.comm, setting.type, mycelSum};
+  alignas(8) std::byte factor[8];
+  StoreMulSumFactor(setting.type, rank.rank, factor);
+  MYCEL_CHECK(mycelRedOpCreatePreMulSum(&made.op, factor, static_cast<mycelDataType_t>(setting.type),
+                                        mycelScalarHostImmediate, rank.comm) == mycelSuccess);
+  mul_sums_.push_back(made);
+  return made.op;
 }
 
 void Loop::MoveTo(size_t shift) {

@@ -55,6 +55,7 @@ class Loop {
   const Counts& counts() const { return counts_; }
 
  private:
+  mycelRedOp_t OpOf(const Rank& rank, const Setting& setting);
   Status Issue();
   Status Iterate();
   Status Wait();
@@ -70,6 +71,13 @@ class Loop {
   size_t rank_count_;
   int group_ranks_;
 
+  /// mulsum of one type at one rank; the communicator's, like all of them.
+  struct MulSum {
+    mycelComm_t comm;
+    DataType type;
+    mycelRedOp_t op;
+  };
+  std::vector<MulSum> mul_sums_;
   Counts counts_;
   std::vector<Call> calls_;        // with the buffers of the next call
   std::vector<PairCounts> pairs_;  // alltoallv

@@ -38,8 +38,9 @@ void AddWork(CLI::App& app, Options& o, Texts& t, bool takes_demand) {
   app.add_option("-e,--maxbytes", t.max_bytes, "largest size (32M)");
   app.add_option("-i,--stepbytes", t.step_bytes, "increment between sizes (1M)");
   app.add_option("-f,--stepfactor", o.range.step_factor, "factor between sizes")->check(CLI::Range(1, 1 << 20));
-  app.add_option("-d,--datatype", t.type, "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16, or all");
-  app.add_option("-o,--op", t.op, "sum prod max min avg, or all");
+  app.add_option("-d,--datatype", t.type,
+                 "int8 uint8 int16 uint16 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2, or all");
+  app.add_option("-o,--op", t.op, "sum prod max min avg mulsum; of integers band bor bxor; or all");
   app.add_option("-r,--root", t.root, "root rank, or all");
   app.add_option("-u,--unalign", o.unalign, "misalign the buffers by k elements")->check(CLI::Range(0, 4096));
   app.add_option("-y,--stream_null", t.stream_null,
@@ -135,10 +136,16 @@ Status ReadNames(const Texts& t, Options& o) {
   }
   if (t.op == "all") {
     o.ops = AllReduceOps();
+    o.ops.push_back(ReduceOp::kPreMulSum);
+  } else if (t.op == "mulsum") {
+    o.ops = {ReduceOp::kPreMulSum};
   } else {
     StatusOr<ReduceOp> op = ParseReduceOp(t.op);
     if (!op.ok()) return InvalidArgument("-o: " + StatusMessage(op.status()));
     o.ops = {*op};
+  }
+  if (t.type != "all" && t.op != "all" && !Allows(o.ops[0], o.types[0])) {
+    return InvalidArgument("-o " + t.op + " is for " + NamesOfTypesFor(o.ops[0]) + ", not for -d " + t.type);
   }
   o.all_roots = t.root == "all";
   if (!o.all_roots && !CLI::detail::lexical_cast(t.root, o.root)) {

@@ -57,9 +57,15 @@ TEST(Options, ShortAndLongNamesMeanTheSame) {
 
 TEST(Options, AllMeansEveryTypeAndOperation) {
   const Options o = Accepted({"-d", "all", "-o", "all", "-r", "all"});
-  EXPECT_EQ(o.types.size(), 10u);
-  EXPECT_EQ(o.ops.size(), 5u);
+  EXPECT_EQ(o.types.size(), 14u);
+  EXPECT_EQ(o.ops.size(), 9u);
   EXPECT_TRUE(o.all_roots);
+}
+
+TEST(Options, AnOperationThatTheTypeHasNotIsNamed) {
+  EXPECT_THAT(Accepted({"-d", "int16", "-o", "bxor"}).ops, ElementsAre(ReduceOp::kBxor));
+  EXPECT_THAT(Accepted({"-d", "f8e4m3", "-o", "mulsum"}).ops, ElementsAre(ReduceOp::kPreMulSum));
+  EXPECT_THAT(Parse({"-d", "half", "-o", "band"}).text, HasSubstr("-o band is for int8"));
 }
 
 TEST(Options, GpuOnlyOptionsAreAcceptedAndExplained) {

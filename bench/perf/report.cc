@@ -45,7 +45,8 @@ std::string Share(const std::optional<Result>& result) {
 }  // namespace
 
 std::string OpColumn(const Collective& collective, const Setting& setting) {
-  return collective.reduces ? std::string(NameOf(setting.op)) : "none";
+  if (!collective.reduces) return "none";
+  return setting.op == ReduceOp::kPreMulSum ? "mulsum" : std::string(NameOf(setting.op));  // nccl-tests' word
 }
 
 int RootColumn(const Collective& collective, const Setting& setting) { return collective.rooted ? setting.root : -1; }

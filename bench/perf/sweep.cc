@@ -29,6 +29,13 @@ Status Sweep::Run() {
   const bool all_roots = options_.all_roots && context_.collective.rooted;
   for (const DataType type : options_.types) {
     for (const ReduceOp op : context_.collective.reduces ? options_.ops : one_op) {
+      if (!Allows(op, type)) {
+        if (context_.report != nullptr) {
+          context_.report->Note(std::string(NameOf(type)) + " " + std::string(NameOf(op)) + ": N/A, " +
+                                std::string(NameOf(op)) + " is for " + NamesOfTypesFor(op));
+        }
+        continue;
+      }
       const int first = all_roots ? 0 : options_.root;
       const int last = all_roots ? context_.world.group_ranks() - 1 : options_.root;
       for (int root = first; root <= last; ++root) {

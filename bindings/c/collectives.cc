@@ -6,35 +6,12 @@
 #include "bindings/c/group_state.h"
 #include "bindings/c/handle.h"
 #include "bindings/c/mycel.h"
+#include "bindings/c/red_op.h"
 #include "bindings/c/status_map.h"
 #include "core/plan/contract.h"
 
 namespace mycel {
 namespace {
-
-struct Span {
-  uintptr_t begin;
-  uintptr_t end;
-};
-
-Span SpanOf(const void* buffer, uint64_t bytes) {
-  const auto begin = reinterpret_cast<uintptr_t>(buffer);
-  return {begin, begin + bytes};
-}
-
-bool Overlap(const Span& a, const Span& b) { return a.begin < b.end && b.begin < a.end; }
-
-Status CheckOp(mycelRedOp_t op, const char* function) {
-  if (static_cast<int>(op) >= 0 && static_cast<size_t>(op) < AllReduceOps().size()) return OkStatus();
-  return InvalidArgument(std::string(function) + ": op " + std::to_string(static_cast<int>(op)) +
-                         " is not one of mycelSum (0), mycelProd, mycelMax, mycelMin, mycelAvg (4)");
-}
-
-Status CheckPeer(int peer, const mycelComm& comm, const char* name, const char* function) {
-  if (peer >= 0 && peer < comm.rank_count) return OkStatus();
-  return InvalidArgument(std::string(function) + ": " + name + " " + std::to_string(peer) + " is not a rank of 0.." +
-                         std::to_string(comm.rank_count - 1));
-}
 
 /// Elements of the layout's buffer at `rank`, in blocks of `count`.
 uint64_t BlocksIn(Layout layout, int32_t rank, int32_t rank_count, int32_t root) {
@@ -94,24 +71,24 @@ struct Arguments {
 mycelResult_t Accept(const Arguments& arguments, mycelComm_t comm, mycelStream_t stream, const char* function) {
   Status status = CheckHandle(comm, function);
   if (status.ok()) status = CheckType(arguments.type, function);
-  if (status.ok()) status = CheckOp(arguments.op, function);
   if (!status.ok()) [[unlikely]]
     return Refuse(status);
   CollectiveCall call;
   call.collective = arguments.collective;
   call.type = static_cast<DataType>(arguments.type);
-  call.op = static_cast<ReduceOp>(arguments.op);
+  std::shared_ptr<const DynamicOp> dynamic;
+  status = SetOp(arguments.op, *comm, function, &call, &dynamic);
   call.send = arguments.send;
   call.recv = arguments.recv;
   call.count = arguments.count;
-  if (InfoOf(call.collective).rooted) {
+  if (status.ok() && InfoOf(call.collective).rooted) {
     status = CheckPeer(arguments.root, *comm, "root", function);
     call.root = arguments.root;
   }
   if (status.ok()) status = CheckBuffers(call, *comm, function);
   if (!status.ok()) [[unlikely]]
     return Refuse(status);
-  return Submit(comm, call, stream, function);
+  return Submit(comm, call, stream, function, dynamic);
 }
 
 mycelResult_t AcceptPoint(const PointCall& call, mycelDataType_t type, mycelComm_t comm, mycelStream_t stream,

@@ -14,7 +14,7 @@
 namespace mycel {
 namespace {
 
-/// The arrays of an alltoallv that runs after its caller may have changed them.
+/// The arrays of a v-collective that runs after its caller may have changed them.
 struct OwnedArrays {
   std::vector<size_t> numbers;
   VectorArrays arrays;
@@ -49,7 +49,7 @@ struct GroupEntry {
   mycelStream_t stream;
   std::vector<PointCall> points;
   std::vector<CollectiveCall> collectives;
-  std::vector<std::shared_ptr<const OwnedArrays>> arrays;  // that `collectives` point to
+  std::vector<std::shared_ptr<const void>> kept;  // what `collectives` point to
 };
 
 struct OpenGroup {
@@ -245,7 +245,8 @@ mycelResult_t Accepted(const mycelComm* comm, mycelStream_t stream) {
 
 }  // namespace
 
-mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t stream, const char* function) {
+mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t stream, const char* function,
+                     const std::shared_ptr<const void>& kept) {
   const auto run_now = [&call](Communicator& communicator) { return communicator.Run(call); };
   if (stream == nullptr && comm->blocking && !InGroup()) [[likely]] {
     AwaitStreams(comm);
@@ -259,12 +260,13 @@ mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t 
     if (InGroup()) {
       GroupEntry& entry = EntryFor(comm, stream);
       entry.collectives.push_back(WithArrays(call, owned));
-      if (owned != nullptr) entry.arrays.push_back(owned);
+      if (owned != nullptr) entry.kept.push_back(owned);
+      if (kept != nullptr) entry.kept.push_back(kept);
       return OkStatus();
     }
-    return RunOrQueue(comm, stream, function, [call = WithArrays(call, owned), owned](Communicator& communicator) {
-      return communicator.Run(call);
-    });
+    return RunOrQueue(
+        comm, stream, function,
+        [call = WithArrays(call, owned), owned, kept](Communicator& communicator) { return communicator.Run(call); });
   });
   return accepted.ok() ? Accepted(comm, stream) : Refuse(accepted);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,9 +15,11 @@ namespace mycel {
 
 /// Whether this thread is between GroupStart and GroupEnd.
 bool InGroup();
-/// Runs, queues on the stream, or adds to the open group. `function` begins error texts. The arrays of an alltoallv are
-/// copied where the call outlives this one.
-mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t stream, const char* function);
+/// Runs, queues on the stream, or adds to the open group. `function` begins error texts. The arrays of a v-collective
+/// are copied where the call outlives this one; then `kept`, which owns what else the call refers to, is held until it
+/// ends.
+mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t stream, const char* function,
+                     const std::shared_ptr<const void>& kept = nullptr);
 /// The same for messages that must progress together (send, recv, the legs of an alltoallv).
 mycelResult_t SubmitPoints(mycelComm* comm, std::span<const PointCall> calls, mycelStream_t stream,
                            const char* function);

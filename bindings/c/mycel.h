@@ -19,11 +19,26 @@
  *  - In place is recognised by NCCL's pointer rules: allreduce, reduce, broadcast: send == recv. allgather:
  *    send == recv + rank * count. reduce_scatter: recv == send + rank * count. gather: at the root, send == recv +
  *    root * count. scatter: at the root, recv == send + root * count. alltoall: send == recv. Any other overlap of a
- *    collective's two buffers is mycelInvalidArgument (alltoallv and messages are not checked for overlap).
+ *    collective's two buffers is mycelInvalidArgument (alltoallv and messages are not checked for overlap). The
+ *    v-collectives say theirs.
  *  - Any element alignment is fine. Count 0 with NULL buffers is fine.
- *  - Arithmetic: integers wrap; float16 and bfloat16 accumulate in float32 within an instruction and round once;
- *    avg divides the sum by the number of ranks (integers truncate toward zero); min and max propagate NaN and order
- *    -0.0 before +0.0; all ranks get identical bits.
+ *
+ * Arithmetic, for every plan and device
+ *  - sum, prod. Integers wrap (modulo 2^bits, two's complement). float32 and float64 add and multiply in their own
+ *    precision. float16, bfloat16 and the 8-bit types are combined in float32 and rounded once, to nearest even, where
+ * a rank combines what it has received; a chain of ranks therefore rounds once a hop (in reproducible mode once in
+ *    all). What is too large becomes infinity; float8e4m3 has none and takes its largest number, 448 or -448.
+ *  - avg divides the sum by the number of ranks. Floating: in the accumulator, before that rounding. Integers: the
+ * exact sum of all ranks, which never wraps, truncated toward zero; it is planned like a reproducible reduction.
+ *  - max, min. A NaN on any rank makes the result NaN, on every rank; -0.0 is below +0.0.
+ *  - band, bor, bxor: integers only.
+ *  - NaN results have one bit pattern, quiet and without sign, but on a communicator of one rank, which copies.
+ *  - All ranks get identical bits, always.
+ *  - Reproducible mode (MYCEL_REPRODUCIBLE=on): every element is ((x0 op x1) op x2) ... in rank order, rounded once.
+ * Its bits depend on the ranks' values and their number only: not on size, position, alignment, slices, planner, in or
+ *    out of place, or what ran before. A named planner or plan file that cannot do this is passed over; an error where
+ *    the topology does not let every rank reach every other without relays. Without it, order and grouping follow the
+ *    plan, which follows from the size, the root, the topology and the settings: equal for equal calls.
  */
 #ifndef MYCEL_H_
 #define MYCEL_H_
@@ -68,7 +83,7 @@ typedef enum {
   mycelAborted = 9             /* mycelCommAbort or mycelCommRevoke was called */
 } mycelResult_t;
 
-/* Values are NCCL's. */
+/* Values below 32 are NCCL's. */
 typedef enum {
   mycelInt8 = 0,
   mycelChar = 0,
@@ -84,10 +99,25 @@ typedef enum {
   mycelFloat = 7,
   mycelFloat64 = 8,
   mycelDouble = 8,
-  mycelBfloat16 = 9
+  mycelBfloat16 = 9,
+  mycelFloat8e4m3 = 10, /* OCP 8-bit E4M3: no infinities, NaN is 0x7f and 0xff, the largest number 448 */
+  mycelFloat8e5m2 = 11, /* OCP 8-bit E5M2: infinities and NaNs as IEEE has them, the largest number 57344 */
+  mycelInt16 = 32,
+  mycelUint16 = 33
 } mycelDataType_t;
 
-typedef enum { mycelSum = 0, mycelProd = 1, mycelMax = 2, mycelMin = 3, mycelAvg = 4 } mycelRedOp_t;
+/* Values below 32 are NCCL's. Also holds the operations that a program makes, which have numbers from 4096. */
+typedef enum {
+  mycelSum = 0,
+  mycelProd = 1,
+  mycelMax = 2,
+  mycelMin = 3,
+  mycelAvg = 4,
+  mycelBand = 32, /* bitwise and, or, exclusive or: integers only, else mycelInvalidArgument */
+  mycelBor = 33,
+  mycelBxor = 34,
+  mycelMaxRedOp = 0x7fffffff
+} mycelRedOp_t;
 
 /* ---- Library ---------------------------------------------------------------------------------------------------- */
 
@@ -256,6 +286,67 @@ MYCEL_API mycelResult_t mycelScatter(const void* sendbuff, void* recvbuff, size_
 MYCEL_API mycelResult_t mycelAllToAllv(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls,
                                        void* recvbuff, const size_t* recvcounts, const size_t* rdispls,
                                        mycelDataType_t datatype, mycelComm_t comm, mycelStream_t stream);
+
+/* ---- Collectives with a count for each rank ---------------------------------------------------------------------
+ * Counts and displacements in elements, arrays of nranks entries, read before return; an empty block's displacement is
+ * not read and may be anything. Blocks may have any order and leave gaps; they must not overlap. Every count may be 0,
+ * and takes part all the same. In place as each says; any other overlap of the two buffers is mycelInvalidArgument. */
+
+/* recv + rdispls[i] gets the recvcounts[i] elements of rank i, on all ranks. recvcounts must be equal on all ranks,
+ * else mycelInvalidUsage on every rank, and sendcount must be recvcounts[rank]; rdispls may differ. In place: send ==
+ * recv + rdispls[rank]. */
+MYCEL_API mycelResult_t mycelAllGatherv(const void* sendbuff, size_t sendcount, void* recvbuff,
+                                        const size_t* recvcounts, const size_t* rdispls, mycelDataType_t datatype,
+                                        mycelComm_t comm, mycelStream_t stream);
+/* recv[recvcounts[rank]] = op over ranks of this rank's block of send, where blocks of recvcounts[0], recvcounts[1],
+ * ... elements follow each other. recvcounts must be equal on all ranks, else mycelInvalidUsage on every rank. In
+ * place: recv is this rank's block of send (the rest of send stays as it was). */
+MYCEL_API mycelResult_t mycelReduceScatterv(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
+                                            mycelDataType_t datatype, mycelRedOp_t op, mycelComm_t comm,
+                                            mycelStream_t stream);
+/* At the root recv + rdispls[i] gets the sendcount elements of rank i, which must be the root's recvcounts[i] (else
+ * mycelInvalidUsage at the root, and in the next call at rank i). recvbuff, recvcounts and rdispls are used at the root
+ * only. In place at the root: send == recv + rdispls[root]. */
+MYCEL_API mycelResult_t mycelGatherv(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
+                                     const size_t* rdispls, mycelDataType_t datatype, int root, mycelComm_t comm,
+                                     mycelStream_t stream);
+/* recv[recvcount] gets sendcounts[rank] elements from the root's send + sdispls[rank]; the two counts must be equal
+ * (else mycelInvalidUsage at that rank, and in the next call at the root). sendbuff, sendcounts and sdispls are used at
+ * the root only. In place at the root: recv == send + sdispls[root]. */
+MYCEL_API mycelResult_t mycelScatterv(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls,
+                                      void* recvbuff, size_t recvcount, mycelDataType_t datatype, int root,
+                                      mycelComm_t comm, mycelStream_t stream);
+
+/* ---- Operations of the program's own --------------------------------------------------------------------------------
+ * An operation belongs to the communicator it was made for and ends with it; in calls of another, or once destroyed, it
+ * is mycelInvalidArgument. Making one talks to nobody. Ranks must use operations of the same kind in a call: a user's
+ * function against a sum is a mismatch, but the library cannot see whether two functions are the same. */
+
+typedef enum {
+  mycelScalarDevice = 0,       /* read when an operation begins: memory of the communicator's device, here the host */
+  mycelScalarHostImmediate = 1 /* read now */
+} mycelScalarResidence_t;
+
+/* The sum of each rank's data times that rank's *scalar, one element of `datatype`; calls must be of that type. The
+ * product is rounded to the type (integers wrap), then summed as mycelSum is. Takes memory of the send buffer's size,
+ * which the communicator keeps. Any thread. InvalidArgument. */
+MYCEL_API mycelResult_t mycelRedOpCreatePreMulSum(mycelRedOp_t* op, void* scalar, mycelDataType_t datatype,
+                                                  mycelScalarResidence_t residence, mycelComm_t comm);
+
+/* inout[e] = in[e] (op) inout[e] for e in [0, count), like MPI_User_function: `in` comes from the lower ranks. Called
+ * any number of times for any parts of a vector, with elements aligned as the caller's are or better; in the thread
+ * that runs the operation, of which a stream has its own. Must give the same result for the same data on every rank,
+ * call no mycel function and throw nothing. */
+typedef void (*mycelUserFunction_t)(const void* in, void* inout, size_t count, void* context);
+
+/* The program's own associative operation on any type, for communicators on the host. `commutes` 0: operands are
+ * combined in rank order, as in reproducible mode; else in any. `context` is handed to every call and must live until
+ * the last operation that uses it has ended. InvalidArgument (also: the device is no host). */
+MYCEL_API mycelResult_t mycelRedOpCreateUser(mycelRedOp_t* op, mycelUserFunction_t function, void* context,
+                                             int commutes, mycelComm_t comm);
+
+/* Calls made before, queued ones too, are not affected. InvalidArgument. */
+MYCEL_API mycelResult_t mycelRedOpDestroy(mycelRedOp_t op, mycelComm_t comm);
 
 /* ---- Planned exchanges: dispatch and combine -------------------------------------------------------------------- */
 

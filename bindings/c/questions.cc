@@ -96,11 +96,7 @@ mycelResult_t mycelCommExplain(mycelComm_t comm, const char* collective, size_t 
   if (status.ok() && (collective == nullptr || text == nullptr || capacity == 0)) {
     status = InvalidArgument("mycelCommExplain: collective or text is NULL, or capacity is 0");
   }
-  if (status.ok() &&
-      (static_cast<int>(datatype) < 0 || static_cast<size_t>(datatype) >= mycel::AllDataTypes().size())) {
-    status = InvalidArgument("mycelCommExplain: datatype " + std::to_string(static_cast<int>(datatype)) +
-                             " is not one of mycelInt8 (0) ... mycelBfloat16 (9)");
-  }
+  if (status.ok()) status = mycel::CheckType(datatype, "mycelCommExplain");
   if (!status.ok()) return Report(status);
   mycel::StatusOr<mycel::Collective> parsed = mycel::ParseCollective(collective);
   if (!parsed.ok()) return Report(parsed.status());

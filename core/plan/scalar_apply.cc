@@ -32,6 +32,18 @@ struct Bfloat16 {
   static float Load(uint16_t bits) { return Bfloat16ToFloat(bits); }
   static uint16_t Store(float value) { return FloatToBfloat16(value); }
 };
+struct E4m3 {
+  using Storage = uint8_t;
+  using Accumulator = float;
+  static float Load(uint8_t bits) { return E4m3ToFloat(bits); }
+  static uint8_t Store(float value) { return FloatToE4m3(value); }
+};
+struct E5m2 {
+  using Storage = uint8_t;
+  using Accumulator = float;
+  static float Load(uint8_t bits) { return E5m2ToFloat(bits); }
+  static uint8_t Store(float value) { return FloatToE5m2(value); }
+};
 
 template <typename T>
 inline constexpr bool kIsFloat = std::is_floating_point_v<T>;
@@ -73,6 +85,13 @@ T Extreme(T a, T b, bool want_max) {
   return Less(a, b) == want_max ? b : a;
 }
 
+template <typename T, typename F>
+T Bitwise(T a, T b, const F& combine) {
+  if constexpr (!kIsFloat<T>) return static_cast<T>(combine(static_cast<uint128>(a), static_cast<uint128>(b)));
+  MYCEL_CHECK(false);  // Allows() refuses it
+  return a;
+}
+
 template <typename T>
 T Combine(ReduceOp op, T a, T b) {
   switch (op) {
@@ -85,7 +104,17 @@ T Combine(ReduceOp op, T a, T b) {
       return Extreme(a, b, true);
     case ReduceOp::kMin:
       return Extreme(a, b, false);
+    case ReduceOp::kBand:
+      return Bitwise(a, b, [](uint128 x, uint128 y) { return x & y; });
+    case ReduceOp::kBor:
+      return Bitwise(a, b, [](uint128 x, uint128 y) { return x | y; });
+    case ReduceOp::kBxor:
+      return Bitwise(a, b, [](uint128 x, uint128 y) { return x ^ y; });
+    case ReduceOp::kPreMulSum:
+    case ReduceOp::kUser:
+      break;
   }
+  MYCEL_CHECK(false);  // what a program brings along is not known here
   return a;
 }
 
@@ -123,6 +152,10 @@ void ScalarApply(const ScalarReduction& reduction, const std::vector<const std::
       return Apply<Plain<int8_t, int128>>(reduction, inputs, output, count);
     case DataType::kUint8:
       return Apply<Plain<uint8_t, uint128>>(reduction, inputs, output, count);
+    case DataType::kInt16:
+      return Apply<Plain<int16_t, int128>>(reduction, inputs, output, count);
+    case DataType::kUint16:
+      return Apply<Plain<uint16_t, uint128>>(reduction, inputs, output, count);
     case DataType::kInt32:
       return Apply<Plain<int32_t, int128>>(reduction, inputs, output, count);
     case DataType::kUint32:
@@ -139,6 +172,10 @@ void ScalarApply(const ScalarReduction& reduction, const std::vector<const std::
       return Apply<Plain<double, double>>(reduction, inputs, output, count);
     case DataType::kBfloat16:
       return Apply<Bfloat16>(reduction, inputs, output, count);
+    case DataType::kFloat8e4m3:
+      return Apply<E4m3>(reduction, inputs, output, count);
+    case DataType::kFloat8e5m2:
+      return Apply<E5m2>(reduction, inputs, output, count);
   }
 }
 
@@ -174,6 +211,58 @@ uint16_t FloatToBfloat16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40U);
   return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+}
+
+namespace {
+
+/// The magnitude that the low 7 bits mean in a format of `fraction_bits`, as a number whatever they are.
+float ByteMagnitude(int bits, int fraction_bits, int bias) {
+  const int fraction = bits & ((1 << fraction_bits) - 1);
+  const int exponent = bits >> fraction_bits;
+  return exponent == 0
+             ? std::ldexp(static_cast<float>(fraction), 1 - bias - fraction_bits)
+             : std::ldexp(static_cast<float>(fraction + (1 << fraction_bits)), exponent - bias - fraction_bits);
+}
+
+/// The nearest of the magnitudes 0 .. `last`, found by looking at all of them; ties go to the even one.
+int NearestByte(float magnitude, int last, int fraction_bits, int bias) {
+  int best = 0;
+  for (int bits = 1; bits <= last; ++bits) {
+    // Both differences are exact where they matter: next to the value.
+    const float above = std::fabs(ByteMagnitude(bits, fraction_bits, bias) - magnitude);
+    const float below = std::fabs(ByteMagnitude(best, fraction_bits, bias) - magnitude);
+    if (above < below || (above == below && bits % 2 == 0)) best = bits;
+  }
+  return best;
+}
+
+uint8_t SignedByte(float value, int bits) { return static_cast<uint8_t>(bits | (std::signbit(value) ? 0x80 : 0)); }
+
+}  // namespace
+
+float E4m3ToFloat(uint8_t bits) {
+  if ((bits & 0x7f) == 0x7f) return std::numeric_limits<float>::quiet_NaN();
+  return std::copysign(ByteMagnitude(bits & 0x7f, 3, 7), (bits & 0x80) != 0 ? -1.0F : 1.0F);
+}
+
+uint8_t FloatToE4m3(float value) {
+  if (std::isnan(value)) return 0x7f;
+  const float magnitude = std::fabs(value);
+  return SignedByte(value, magnitude > 448 ? 0x7e : NearestByte(magnitude, 0x7e, 3, 7));
+}
+
+float E5m2ToFloat(uint8_t bits) {
+  if ((bits & 0x7f) > 0x7c) return std::numeric_limits<float>::quiet_NaN();
+  const float magnitude =
+      (bits & 0x7f) == 0x7c ? std::numeric_limits<float>::infinity() : ByteMagnitude(bits & 0x7f, 2, 15);
+  return std::copysign(magnitude, (bits & 0x80) != 0 ? -1.0F : 1.0F);
+}
+
+uint8_t FloatToE5m2(float value) {
+  if (std::isnan(value)) return 0x7e;
+  const float magnitude = std::fabs(value);
+  // 61440 lies halfway to what would come next.
+  return SignedByte(value, magnitude >= 61440 ? 0x7c : NearestByte(magnitude, 0x7b, 2, 15));
 }
 
 }  // namespace mycel

@@ -94,6 +94,72 @@ TEST(ScalarApply, HalfConversionsAreInverseAndRoundToNearestEven) {
   EXPECT_EQ(FloatToHalf(65520.0F), 0x7c00);
 }
 
+TEST(ScalarApply, ByteFloatsAreTheOcpTables) {
+  // Values from the tables of the specification.
+  EXPECT_EQ(E4m3ToFloat(0x00), 0);
+  EXPECT_TRUE(std::signbit(E4m3ToFloat(0x80)));
+  EXPECT_EQ(E4m3ToFloat(0x01), 0x1p-9F);
+  EXPECT_EQ(E4m3ToFloat(0x07), 0.875F * 0x1p-6F);
+  EXPECT_EQ(E4m3ToFloat(0x08), 0x1p-6F);
+  EXPECT_EQ(E4m3ToFloat(0x38), 1);
+  EXPECT_EQ(E4m3ToFloat(0xfe), -448);
+  EXPECT_TRUE(std::isnan(E4m3ToFloat(0x7f)) && std::isnan(E4m3ToFloat(0xff)));
+  EXPECT_EQ(E5m2ToFloat(0x01), 0x1p-16F);
+  EXPECT_EQ(E5m2ToFloat(0x03), 0.75F * 0x1p-14F);
+  EXPECT_EQ(E5m2ToFloat(0x04), 0x1p-14F);
+  EXPECT_EQ(E5m2ToFloat(0x3c), 1);
+  EXPECT_EQ(E5m2ToFloat(0x7b), 57344);
+  EXPECT_EQ(E5m2ToFloat(0xfc), -std::numeric_limits<float>::infinity());
+  for (const int bits : {0x7d, 0x7e, 0x7f, 0xfd, 0xfe, 0xff}) {
+    EXPECT_TRUE(std::isnan(E5m2ToFloat(static_cast<uint8_t>(bits)))) << bits;
+  }
+}
+
+TEST(ScalarApply, ByteFloatConversionsAreInverseAndRoundToNearestEven) {
+  const auto check = [](float (*to_float)(uint8_t), uint8_t (*from_float)(float), int largest) {
+    for (int bits = 0; bits < 256; ++bits) {
+      const float value = to_float(static_cast<uint8_t>(bits));
+      if (std::isnan(value)) continue;
+      EXPECT_EQ(from_float(value), bits) << value;
+    }
+    for (int bits = 0; bits < largest; ++bits) {
+      const float low = to_float(static_cast<uint8_t>(bits));
+      const float high = to_float(static_cast<uint8_t>(bits + 1));
+      const float middle = low + (high - low) / 2;
+      EXPECT_EQ(from_float(middle), bits + (bits & 1)) << middle;
+      EXPECT_EQ(from_float(std::nextafter(middle, low)), bits);
+      EXPECT_EQ(from_float(std::nextafter(middle, high)), bits + 1);
+      EXPECT_EQ(from_float(-middle), (bits + (bits & 1)) | 0x80);
+    }
+  };
+  check(E4m3ToFloat, FloatToE4m3, 0x7e);
+  check(E5m2ToFloat, FloatToE5m2, 0x7b);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(FloatToE4m3(1e9F), 0x7e);
+  EXPECT_EQ(FloatToE4m3(-kInfinity), 0xfe);
+  EXPECT_EQ(FloatToE4m3(std::nanf("")), 0x7f);
+  EXPECT_EQ(FloatToE5m2(61439.996F), 0x7b);
+  EXPECT_EQ(FloatToE5m2(61440), 0x7c);
+  EXPECT_EQ(FloatToE5m2(-kInfinity), 0xfc);
+  EXPECT_EQ(FloatToE5m2(std::nanf("")), 0x7e);
+}
+
+TEST(ScalarApply, BitwiseOperations) {
+  EXPECT_EQ(ApplyTo<uint16_t>(DataType::kUint16, ReduceOp::kBand, {0xff0f, 0x3cf3, 0xffff}), 0x3c03);
+  EXPECT_EQ(ApplyTo<int32_t>(DataType::kInt32, ReduceOp::kBor, {0x10, -256}), -240);
+  EXPECT_EQ(ApplyTo<int8_t>(DataType::kInt8, ReduceOp::kBxor, {-1, 15, 15}), -1);
+}
+
+TEST(Types, BitwiseOperationsAreForIntegers) {
+  for (const DataType type : AllDataTypes()) {
+    EXPECT_EQ(Allows(ReduceOp::kBor, type), KindOf(type) != TypeKind::kFloating) << NameOf(type);
+    EXPECT_TRUE(Allows(ReduceOp::kSum, type));
+    EXPECT_TRUE(IsDataType(static_cast<int64_t>(type)));
+  }
+  EXPECT_EQ(NamesOfTypesFor(ReduceOp::kBxor), "int8 uint8 int32 uint32 int64 uint64 int16 uint16");
+  EXPECT_FALSE(IsDataType(12) || IsDataType(-1) || IsDataType(34) || IsReduceOp(5) || IsReduceOp(64));
+}
+
 TEST(ScalarApply, Bfloat16ConversionsRoundToNearestEven) {
   const uint64_t seed = 7;
   SCOPED_TRACE("seed 7");

@@ -69,6 +69,10 @@ struct Schedule {
   }
 };
 
+/// Whether lowering makes a plan of it that CheckRankOrder passes: all contributions of each tree go straight to its
+/// root. True where nothing is reduced.
+bool ReducesInRankOrder(const Schedule& schedule);
+
 /// One line per tree, stable order, no floats: for eyes, diffs and golden files.
 std::string ToText(const Schedule& schedule);
 

@@ -1,8 +1,29 @@
 #include "core/plan/types.h"
 
+#include <algorithm>
 #include <string>
 
 namespace mycel {
+
+namespace {
+
+/// The types that an operation is for, as types.def names them.
+enum class TypeSet : uint8_t { kEvery, kIntegers };
+
+TypeSet TypeSetOf(ReduceOp op) {
+  switch (op) {
+#define MYCEL_REDUCE_OP(e, value, name, types) \
+  case ReduceOp::e:                            \
+    return TypeSet::types;
+#define MYCEL_DYNAMIC_OP(e, value, name) \
+  case ReduceOp::e:                      \
+    return TypeSet::kEvery;
+#include "core/plan/types.def"
+  }
+  return TypeSet::kEvery;
+}
+
+}  // namespace
 
 TypeKind KindOf(DataType type) {
   switch (type) {
@@ -26,8 +47,11 @@ std::string_view NameOf(DataType type) {
 
 std::string_view NameOf(ReduceOp op) {
   switch (op) {
-#define MYCEL_REDUCE_OP(e, value, name) \
-  case ReduceOp::e:                     \
+#define MYCEL_REDUCE_OP(e, value, name, types) \
+  case ReduceOp::e:                            \
+    return name;
+#define MYCEL_DYNAMIC_OP(e, value, name) \
+  case ReduceOp::e:                      \
     return name;
 #include "core/plan/types.def"
   }
@@ -65,9 +89,40 @@ const std::vector<DataType>& AllDataTypes() {
 
 const std::vector<ReduceOp>& AllReduceOps() {
   static const std::vector<ReduceOp> ops = {
-#define MYCEL_REDUCE_OP(e, value, name) ReduceOp::e,
+#define MYCEL_REDUCE_OP(e, value, name, types) ReduceOp::e,
 #include "core/plan/types.def"
   };
+  return ops;
+}
+
+bool IsDataType(int64_t value) {
+  const std::vector<DataType>& types = AllDataTypes();
+  return std::any_of(types.begin(), types.end(),
+                     [value](DataType type) { return static_cast<int64_t>(type) == value; });
+}
+
+bool IsReduceOp(int64_t value) {
+  const std::vector<ReduceOp>& ops = AllReduceOps();
+  return std::any_of(ops.begin(), ops.end(), [value](ReduceOp op) { return static_cast<int64_t>(op) == value; });
+}
+
+bool Allows(ReduceOp op, DataType type) {
+  return TypeSetOf(op) == TypeSet::kEvery || KindOf(type) != TypeKind::kFloating;
+}
+
+std::string NamesOfTypesFor(ReduceOp op) {
+  std::string names;
+  for (const DataType type : AllDataTypes()) {
+    if (Allows(op, type)) names += (names.empty() ? "" : " ") + std::string(NameOf(type));
+  }
+  return names;
+}
+
+std::vector<ReduceOp> ReduceOpsFor(DataType type) {
+  std::vector<ReduceOp> ops;
+  for (const ReduceOp op : AllReduceOps()) {
+    if (Allows(op, type)) ops.push_back(op);
+  }
   return ops;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,7 +17,8 @@ enum class DataType : uint8_t {
 };
 
 enum class ReduceOp : uint8_t {
-#define MYCEL_REDUCE_OP(e, value, name) e = value,
+#define MYCEL_REDUCE_OP(e, value, name, types) e = value,
+#define MYCEL_DYNAMIC_OP(e, value, name) e = value,
 #include "core/plan/types.def"
 };
 
@@ -41,6 +43,17 @@ std::string_view NameOf(ReduceOp op);
 StatusOr<DataType> ParseDataType(std::string_view name);
 StatusOr<ReduceOp> ParseReduceOp(std::string_view name);
 const std::vector<DataType>& AllDataTypes();
+/// Without the kinds that a program makes at run time.
 const std::vector<ReduceOp>& AllReduceOps();
+/// Whether `value` is a DataType's; whether it is one of AllReduceOps().
+bool IsDataType(int64_t value);
+bool IsReduceOp(int64_t value);
+
+/// Whether `op` has a meaning for `type`: bitwise operations are for integers.
+bool Allows(ReduceOp op, DataType type);
+/// AllDataTypes() that `op` allows, "int8 uint8 ...": for error texts.
+std::string NamesOfTypesFor(ReduceOp op);
+/// AllReduceOps() that `type` allows.
+std::vector<ReduceOp> ReduceOpsFor(DataType type);
 
 }  // namespace mycel

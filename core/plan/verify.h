@@ -21,6 +21,12 @@ struct VerifyOptions {
 /// OK, or InvalidArgument naming the first broken invariant with rank, lane, op and channel.
 Status Verify(const Plan& plan, const VerifyOptions& options = {});
 
+/// OK when each element is reduced by one op whose inputs are the ranks' own data in the order of ranks, so that the
+/// result's bits are a function of the values and the number of ranks: not of size, slicing, planner or history. Also
+/// what an operation that does not commute, and an exact average of integers, need. Impossible (naming the op)
+/// otherwise. For plans that Verify passes; collectives that do not reduce are OK.
+Status CheckRankOrder(const Plan& plan);
+
 /// What each physical link carries, recomputed from the ops and their routes.
 struct LinkLoads {
   /// Per link of the topology (same index): block-fractions carried, i.e. bytes / (bytes of one block). For

@@ -51,6 +51,46 @@ TEST(Verify, SkewedSamplesAreRightWithSlotsEnough) {
   }
 }
 
+TEST(RankOrder, OnlyPlansThatReduceEachElementAtOnceKeepIt) {
+  for (int32_t ranks : {1, 2, 3, 5}) {
+    for (int32_t lanes : {1, 3}) {
+      SampleOptions options;
+      options.ranks = ranks;
+      options.lanes = lanes;
+      EXPECT_EQ(CheckRankOrder(OneShotAllReduce(options)), OkStatus());
+      EXPECT_EQ(CheckRankOrder(TwoShotAllReduce(options)), OkStatus());
+      EXPECT_EQ(CheckRankOrder(RingAllGather(options)), OkStatus()) << "nothing is reduced";
+      for (const Plan& plan : {RingAllReduce(options), RingReduceScatter(options)}) {
+        if (ranks == 2) {
+          // One op each, but the second rank's begins with what it receives last.
+          EXPECT_EQ(CheckRankOrder(plan).code(), StatusCode::kUnimplemented) << ToText(plan);
+        } else if (ranks > 2) {
+          EXPECT_THAT(StatusMessage(CheckRankOrder(plan)), HasSubstr("combines 2 of " + std::to_string(ranks)));
+        }
+      }
+    }
+  }
+}
+
+TEST(RankOrder, InputsOutOfOrderAreNamed) {
+  SampleOptions options;
+  options.ranks = 3;
+  Plan plan = OneShotAllReduce(options);
+  ASSERT_EQ(Verify(plan), OkStatus());
+  // The first op with three inputs, two of them swapped: as right a sum as before, with other bits.
+  for (RankPlan& rank : plan.ranks) {
+    for (Op& op : rank.lanes[0].ops) {
+      if (op.inputs != 3) continue;
+      std::swap(plan.operands[static_cast<size_t>(op.operands) + 1],
+                plan.operands[static_cast<size_t>(op.operands) + 2]);
+      EXPECT_EQ(Verify(plan), OkStatus());
+      EXPECT_THAT(StatusMessage(CheckRankOrder(plan)), HasSubstr("is the data of rank 2, not that of rank 1"));
+      return;
+    }
+  }
+  FAIL() << "no op with three inputs";
+}
+
 TEST(Verify, ReadingAPeersBufferDirectlyForbidsReceivingIntoItInPlace) {
   SampleOptions options;
   options.protocol = Protocol::kDirect;

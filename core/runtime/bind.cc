@@ -21,29 +21,37 @@ struct BlockRuler {
   int64_t LengthOf(int64_t begin, int64_t end) const { return At(end) - At(begin); }
 };
 
-/// How the blocks of a program are measured: all alike, or each by its own units of one byte.
+/// How the blocks of a program are measured: all alike, each by its own count, or each by its own units of one byte.
 class Rulers {
  public:
-  Rulers(const Program& program, DataType type, int64_t count)
+  /// `count` of every block; of the longest where `counts` has one for each.
+  Rulers(const Program& program, DataType type, int64_t count, const std::vector<size_t>* counts)
       : program_(program),
         count_(count),
+        counts_(counts),
         element_bytes_(program.block_units.empty() ? static_cast<int64_t>(SizeOf(type)) : 1) {}
 
-  bool variable() const { return !program_.block_units.empty(); }
+  /// Whether each call says where its blocks begin.
+  bool placed() const { return counts_ != nullptr || units_are_bytes(); }
+  bool units_are_bytes() const { return !program_.block_units.empty(); }
   int64_t element_bytes() const { return element_bytes_; }
   BlockRuler Of(int32_t block) const {
-    if (!variable()) return {count_, program_.units_per_block};
+    if (counts_ != nullptr) {
+      return {static_cast<int64_t>((*counts_)[static_cast<size_t>(block)]), program_.units_per_block};
+    }
+    if (!units_are_bytes()) return {count_, program_.units_per_block};
     const int64_t bytes = program_.block_units[static_cast<size_t>(block)];
     return {bytes, bytes};
   }
   /// Elements that no chunk of so many units exceeds.
   int64_t ElementsMax(int64_t units) const {
-    return variable() ? units : ElementsMaxOf(count_, units, program_.units_per_block);
+    return units_are_bytes() ? units : ElementsMaxOf(count_, units, program_.units_per_block);
   }
 
  private:
   const Program& program_;
   int64_t count_;
+  const std::vector<size_t>* counts_;
   int64_t element_bytes_;
 };
 
@@ -59,7 +67,7 @@ StatusOr<std::vector<int64_t>> ScratchOffsets(const Program& program, const Rule
     const int64_t bytes =
         rulers.Of(cell.chunk.block).LengthOf(cell.chunk.begin, cell.chunk.end) * rulers.element_bytes();
     staged += bytes;
-    if (rulers.variable() && staged > moved) {
+    if (rulers.units_are_bytes() && staged > moved) {
       return InvalidArgument("the plan stages more bytes on rank " + std::to_string(program.rank) + " than the " +
                              std::to_string(static_cast<int64_t>(moved)) +
                              " that the whole exchange moves; use another plan");
@@ -86,7 +94,7 @@ class OperandBinder {
       case OperandKind::kSend:
       case OperandKind::kRecv:
         out.base = operand.kind == OperandKind::kSend ? OperandBase::kSend : OperandBase::kRecv;
-        if (rulers_.variable()) {
+        if (rulers_.placed()) {
           bound_.places.push_back({static_cast<int32_t>(bound_.operands.size()), operand.index, first});
         } else {
           out.offset = operand.index * ruler.count * rulers_.element_bytes() + first;
@@ -168,9 +176,10 @@ std::vector<ChannelTraffic> ChannelTable::Traffic() const {
   return traffic;
 }
 
-StatusOr<std::unique_ptr<BoundProgram>> Bind(const Program& program, DataType type, int64_t count,
-                                             ChannelTable& channels) {
-  const Rulers rulers(program, type, count);
+namespace {
+
+StatusOr<std::unique_ptr<BoundProgram>> BindMeasured(const Program& program, const Rulers& rulers,
+                                                     ChannelTable& channels) {
   auto bound = std::make_unique<BoundProgram>();
   bound->protocol = program.protocol;
   bound->slice_bytes = program.slice_bytes;
@@ -208,6 +217,20 @@ StatusOr<std::unique_ptr<BoundProgram>> Bind(const Program& program, DataType ty
     bound->waits.push_back({wait.lane, first + wait.instruction});
   }
   return bound;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<BoundProgram>> Bind(const Program& program, DataType type, int64_t count,
+                                             ChannelTable& channels) {
+  return BindMeasured(program, Rulers(program, type, count, nullptr), channels);
+}
+
+StatusOr<std::unique_ptr<BoundProgram>> BindBlocks(const Program& program, DataType type,
+                                                   const std::vector<size_t>& counts, ChannelTable& channels) {
+  MYCEL_CHECK(program.block_units.empty() && !counts.empty());
+  const size_t longest = *std::max_element(counts.begin(), counts.end());
+  return BindMeasured(program, Rulers(program, type, static_cast<int64_t>(longest), &counts), channels);
 }
 
 void PlaceBlocks(const size_t* send_at, const size_t* recv_at, size_t element_bytes, BoundProgram* program) {

@@ -52,6 +52,11 @@ class ChannelTable {
 StatusOr<std::unique_ptr<BoundProgram>> Bind(const Program& program, DataType type, int64_t count,
                                              ChannelTable& channels);
 
+/// The same for a plan of a regular collective whose blocks have unlike counts: `counts[block]` elements, as many as
+/// the plan has blocks. All ranks pass the same. PlaceBlocks must be called before each launch.
+StatusOr<std::unique_ptr<BoundProgram>> BindBlocks(const Program& program, DataType type,
+                                                   const std::vector<size_t>& counts, ChannelTable& channels);
+
 /// v-collectives: blocks begin at these displacements, in elements of `element_bytes`, one per place. Those of places
 /// without bytes are not read.
 void PlaceBlocks(const size_t* send_at, const size_t* recv_at, size_t element_bytes, BoundProgram* program);

@@ -7,6 +7,7 @@
 
 #include "core/plan/collective.h"
 #include "core/plan/types.h"
+#include "core/runtime/dynamic_op.h"
 #include "core/spi/board.h"
 
 namespace mycel {
@@ -14,9 +15,12 @@ namespace mycel {
 struct VectorPlan;
 struct VectorPair;
 
-/// What an alltoallv has beside its buffers: arrays of rank_count numbers, in elements, that live until the call has
-/// ended. Three kinds of call: counts and displacements (an exchange), counts and `make` (plans it in both directions
-/// and moves nothing), displacements and `plan` (runs what was made).
+/// What a v-collective has beside its buffers: arrays of rank_count numbers, in elements, that live until the call has
+/// ended.
+///   alltoallv        counts and displacements (an exchange), counts and `make` (plans it in both directions and moves
+///                    nothing), or displacements and `plan` (runs what was made)
+///   allgatherv       recv_counts, recv_at          gatherv    the same, at the root; none elsewhere
+///   reduce_scatterv  recv_counts of all ranks      scatterv   send_counts, send_at at the root; none elsewhere
 struct VectorArrays {
   const size_t* send_counts = nullptr;
   const size_t* send_at = nullptr;
@@ -27,6 +31,9 @@ struct VectorArrays {
 };
 
 /// One collective; `count` as in the C API (per-block for allgather, reduce_scatter, alltoall, gather, scatter).
+/// V-collectives: `collective` is the regular one (but kAllToAllV) and `vector` is set; `count` is what this rank sends
+/// in all (alltoallv), what all have together (allgatherv, reduce_scatterv, at the root of gatherv and scatterv), or
+/// this rank's part (elsewhere).
 struct CollectiveCall {
   Collective collective = Collective::kAllReduce;
   DataType type = DataType::kUint8;
@@ -36,9 +43,18 @@ struct CollectiveCall {
   int32_t root = -1;             // -1 where there is none
   const void* send = nullptr;
   void* recv = nullptr;
-  uint64_t count = 0;                    // alltoallv: what this rank sends in all, for texts
-  const VectorArrays* vector = nullptr;  // alltoallv only
+  uint64_t count = 0;
+  const VectorArrays* vector = nullptr;  // v-collectives
+  const DynamicOp* dynamic = nullptr;    // op is one of its kinds
+  uint32_t counts_hash = 0;              // allgatherv, reduce_scatterv: of all counts; filled in by the communicator
 };
+
+/// A rank's operand order matters: a user's operation that does not commute, and averages of integers, which are the
+/// exact quotient only if no partial sum is cut to the type on its way.
+inline bool NeedsRankOrder(const CollectiveCall& call) {
+  if (call.op == ReduceOp::kUser) return !call.dynamic->commutes;
+  return call.op == ReduceOp::kAvg && KindOf(call.type) != TypeKind::kFloating;
+}
 
 /// One half of a point-to-point message, or of an alltoallv leg.
 struct PointCall {
@@ -49,8 +65,9 @@ struct PointCall {
   uint64_t count = 0;
 };
 
-/// One message out and one in per peer: an alltoallv without a plan. Rotated, so that no rank is everybody's first
-/// target. Empty legs are messages too: they carry the agreement.
+/// The messages of a v-collective without a plan: one out and one in per peer for alltoallv, rotated, so that no rank
+/// is everybody's first target; those between the root and the others for gatherv and scatterv. Empty legs are messages
+/// too: they carry the agreement.
 void AppendLegs(const CollectiveCall& call, int32_t rank, int32_t rank_count, std::vector<PointCall>* legs);
 
 /// "allreduce(count 1000, float, sum)".

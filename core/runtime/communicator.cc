@@ -54,13 +54,23 @@ Communicator::~Communicator() {
   if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kFinalized), std::memory_order_relaxed);
 }
 
+PlanKey Communicator::PlanKeyOf(const CollectiveCall& call, int64_t bytes) const {
+  PlanKey key;
+  key.collective = call.collective;
+  key.root = call.root;
+  key.bucket_bytes = BucketOf(bytes);
+  key.reproducible = InfoOf(call.collective).reduces && (parts_.reproducible || NeedsRankOrder(call));
+  return key;
+}
+
+uint32_t Communicator::BaseSignature(const CallKey& key, const Program& program) {
+  return MixSignature(MixSignature(key.count, key.what) ^ (uint64_t{program.plan_hash} << 32),
+                      program.plan_hash ^ static_cast<uint32_t>(key.root));
+}
+
 StatusOr<const Communicator::Bound*> Communicator::MakeBound(const CallKey& key, const CollectiveCall& call) {
-  PlanKey plan_key;
-  plan_key.collective = call.collective;
-  plan_key.root = call.root;
   const int64_t bytes = PlanBytes(call, parts_.rank_count);
-  plan_key.bucket_bytes = BucketOf(bytes);
-  MYCEL_ASSIGN_OR_RETURN(const CachedPlan* plan, plans_.Find(plan_key));
+  MYCEL_ASSIGN_OR_RETURN(const CachedPlan* plan, plans_.Find(PlanKeyOf(call, bytes)));
   auto bound = std::make_unique<Bound>();
   bound->key = key;
   bound->plan = plan;
@@ -68,8 +78,7 @@ StatusOr<const Communicator::Bound*> Communicator::MakeBound(const CallKey& key,
   bound->kernel = parts_.device->KernelFor(call.type, call.op);
   bound->element_bytes = SizeOf(call.type);
   bound->user_bytes = static_cast<uint64_t>(bytes);
-  bound->base_signature = MixSignature(MixSignature(key.count, key.what) ^ (uint64_t{plan->program.plan_hash} << 32),
-                                       plan->program.plan_hash ^ static_cast<uint32_t>(key.root));
+  bound->base_signature = BaseSignature(key, plan->program);
   if (bound_.size() >= kBoundMax) {
     bound_.clear();
     last_ = nullptr;
@@ -79,12 +88,7 @@ StatusOr<const Communicator::Bound*> Communicator::MakeBound(const CallKey& key,
 }
 
 StatusOr<const Communicator::Bound*> Communicator::LookUp(const CollectiveCall& call) {
-  CallKey key;
-  key.count = call.count;
-  key.what = (static_cast<uint32_t>(call.collective) << 16) | (static_cast<uint32_t>(call.type) << 8) |
-             static_cast<uint32_t>(call.op);
-  // Our own allgathers must not be taken for the caller's.
-  key.root = call.internal != 0 ? -static_cast<int32_t>(call.internal) : call.root;
+  const CallKey key = KeyOf(call, call.count);
   if (last_ != nullptr && last_->key == key) return last_;
   const auto known = bound_.find(key);
   if (known != bound_.end()) {
@@ -101,18 +105,21 @@ void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature) {
   // relaxed throughout: error texts only, see board.h.
   constexpr auto kRelaxed = std::memory_order_relaxed;
   board_->operation.store(sequence_, kRelaxed);
+  const bool blocks = call.vector != nullptr && call.collective != Collective::kAllToAllV;
   const uint32_t what = call.barrier         ? kBoardBarrier
                         : call.internal != 0 ? call.internal
-                                             : static_cast<uint32_t>(call.collective);
+                                             : static_cast<uint32_t>(call.collective) + (blocks ? kBoardVector : 0);
   board_->collective.store(what, kRelaxed);
   board_->type.store(static_cast<uint32_t>(call.type), kRelaxed);
   board_->op.store(static_cast<uint32_t>(call.op), kRelaxed);
   board_->root.store(call.root, kRelaxed);
   board_->count.store(call.count, kRelaxed);
+  board_->counts_hash.store(call.counts_hash, kRelaxed);
   board_->phase.store(static_cast<uint32_t>(Phase::kRunning), kRelaxed);
   CallRecord record;
   record.operation = sequence_;
   record.count = call.count;
+  record.counts_hash = call.counts_hash;
   record.signature = signature;
   record.collective = what;
   record.type = static_cast<uint32_t>(call.type);
@@ -168,6 +175,16 @@ Status Communicator::Begin(const BoundProgram& program, uint32_t signature, size
   return OkStatus();
 }
 
+Status Communicator::SetOperands(const CollectiveCall& call, const void* kernel) {
+  Launch& launch = current_.launch;
+  launch.bases[static_cast<size_t>(OperandBase::kSend)] = static_cast<std::byte*>(const_cast<void*>(call.send));
+  launch.bases[static_cast<size_t>(OperandBase::kRecv)] = static_cast<std::byte*>(call.recv);
+  launch.kernel = kernel;
+  if (call.dynamic != nullptr) [[unlikely]]
+    return SetDynamic(call);
+  return OkStatus();
+}
+
 Status Communicator::Start(const CollectiveCall& call) {
   MYCEL_CHECK(!current_.running);
   // relaxed: a late sight of a failure only delays its report to the next check.
@@ -178,7 +195,7 @@ Status Communicator::Start(const CollectiveCall& call) {
   current_.call = call;
   current_.point_to_point = false;
   current_.stage = VectorStage::kNone;
-  if (call.vector != nullptr) return StartVector(call);
+  if (call.vector != nullptr) return call.collective == Collective::kAllToAllV ? StartVector(call) : StartBlocks(call);
   StatusOr<const Bound*> found = LookUp(call);
   if (!found.ok()) [[unlikely]]
     return Fail(found.status());
@@ -187,11 +204,8 @@ Status Communicator::Start(const CollectiveCall& call) {
   const uint32_t signature = bound.base_signature + static_cast<uint32_t>(sequence_) * 0x9E3779B1u;
   current_.agreement = signature;
   PostOnBoard(call, signature);
-  Launch& launch = current_.launch;
-  launch.bases[static_cast<size_t>(OperandBase::kSend)] = static_cast<std::byte*>(const_cast<void*>(call.send));
-  launch.bases[static_cast<size_t>(OperandBase::kRecv)] = static_cast<std::byte*>(call.recv);
-  launch.kernel = bound.kernel;
-  launch.stream_outputs = bound.user_bytes > parts_.cache_bytes;
+  MYCEL_RETURN_IF_ERROR(SetOperands(call, bound.kernel));
+  current_.launch.stream_outputs = bound.user_bytes > parts_.cache_bytes;
   return Begin(*bound.program, signature, bound.element_bytes);
 }
 

@@ -70,6 +70,7 @@ struct Operation {
   std::vector<LaneState> lanes;
   std::vector<uint64_t> finished;
   CollectiveCall call;  // collectives
+  UserReduction user;   // where call.op is kUser
   bool point_to_point = false;
   bool running = false;
 };
@@ -103,6 +104,8 @@ class Communicator {
 
   /// Whether a plain alltoallv runs by plan (VectorArrays); else the bindings make messages of it.
   bool plans_vectors() const { return parts_.plans_vectors; }
+
+  const Device& device() const { return *parts_.device; }
 
   /// One line about how `call` would run.
   StatusOr<std::string> Explain(const CollectiveCall& call);
@@ -153,10 +156,12 @@ class Communicator {
   struct Bound;  // a bound program with its key
   struct CallKey {
     uint64_t count;
-    uint32_t what;  // collective, type, op
+    uint32_t what;  // collective, type, op, flags
     int32_t root;
     friend bool operator==(const CallKey&, const CallKey&) = default;
   };
+  static constexpr uint32_t kOrdered = 1u << 24;  // in `what`: a user's operation that does not commute
+  static constexpr uint32_t kVector = 1u << 25;   // blocks of unlike counts
   struct CallKeyHash {
     size_t operator()(const CallKey& key) const {
       return MixSignature(key.count, key.what + (uint64_t{7} << 32) * static_cast<uint32_t>(key.root));
@@ -189,6 +194,40 @@ class Communicator {
   /// Ends an operation that all ranks refuse alike before anything moved: nothing stays.
   Status Decline(const Status& status);
 
+  // communicator_blocks.cc: allgatherv, reduce_scatterv, gatherv, scatterv
+  /// A program bound to blocks of these counts.
+  struct BlockCall {
+    std::vector<size_t> counts;
+    std::vector<size_t> packed_at;  // where blocks begin that follow each other
+    std::unique_ptr<BoundProgram> program;
+    const void* kernel = nullptr;
+    uint32_t base_signature = 0;
+    bool stream_outputs = false;
+  };
+  StatusOr<BlockCall*> LookUpBlocks(const CollectiveCall& call, uint64_t counts_key);
+  StatusOr<BlockCall*> MakeBlocks(const CollectiveCall& call, const CallKey& key);
+  Status StartBlocks(const CollectiveCall& call);
+  Status StartRootedBlocks(const CollectiveCall& call);
+
+  /// `count`: what stands for the call's counts.
+  static CallKey KeyOf(const CollectiveCall& call, uint64_t count) {
+    CallKey key;
+    key.count = count;
+    key.what = (static_cast<uint32_t>(call.collective) << 16) | (static_cast<uint32_t>(call.type) << 8) |
+               static_cast<uint32_t>(call.op);
+    if (call.dynamic != nullptr && !call.dynamic->commutes) key.what |= kOrdered;
+    if (call.vector != nullptr) key.what |= kVector;
+    // Our own allgathers must not be taken for the caller's.
+    key.root = call.internal != 0 ? -static_cast<int32_t>(call.internal) : call.root;
+    return key;
+  }
+  PlanKey PlanKeyOf(const CollectiveCall& call, int64_t bytes) const;
+  static uint32_t BaseSignature(const CallKey& key, const Program& program);
+  /// Buffers and arithmetic of a call that runs a plan.
+  Status SetOperands(const CollectiveCall& call, const void* kernel);
+  Status SetDynamic(const CollectiveCall& call);  // communicator_dynamic.cc
+  Status ScaleInput(const CollectiveCall& call);
+
   StatusOr<ChannelEnd*> OpenPoint(const PointCall& call);
   Status BuildPoints(std::span<const PointCall> calls);
   Status AddSelfMessages(std::span<const PointCall> calls);
@@ -219,6 +258,9 @@ class Communicator {
   std::vector<PointUse> point_uses_;  // [direction][peer]
   uint64_t point_group_ = 0;
   VectorPlans vectors_;
+  std::unordered_map<CallKey, std::unique_ptr<BlockCall>, CallKeyHash> block_calls_;
+  std::unique_ptr<std::byte[]> scaled_;  // premulsum: this rank's data times its factor
+  size_t scaled_bytes_ = 0;
   std::unique_ptr<std::byte[]> scratch_;
   size_t scratch_bytes_ = 0;
   std::vector<std::byte> bounce_;

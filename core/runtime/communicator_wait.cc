@@ -30,6 +30,18 @@ std::string Seconds(uint64_t ns) {
   return text;
 }
 
+/// gatherv, scatterv: what the two sides of a pair mean by its part.
+std::string UnlikePart(const CollectiveCall& call, Rank rank, Rank peer, const Launch& launch) {
+  if (call.vector == nullptr || (call.collective != Collective::kGather && call.collective != Collective::kScatter)) {
+    return {};
+  }
+  const ChannelEnd& end = *launch.program->channels[static_cast<size_t>(launch.fault_channel)];
+  const uint64_t expected = rank.value() == call.root ? call.vector->recv_counts[peer.index()] : call.count;
+  return "sent " + std::to_string(end.headers[end.step % kSlotCountMax].bytes) +
+         " bytes (or more, in slices) where this rank expects " + std::to_string(expected * SizeOf(call.type)) +
+         ", and ";
+}
+
 }  // namespace
 
 Rank Communicator::PeerOf(int32_t channel) const {
@@ -82,6 +94,7 @@ Status Communicator::Mismatch() {
                          std::to_string(end.headers[end.step % kSlotCountMax].bytes) +
                          " bytes arrived where this step expects another size: the transport damaged it");
   } else if (board != nullptr) {
+    text += UnlikePart(current_.call, parts_.rank, peer, launch);
     text +=
         "is at operation " + std::to_string(board->operation.load(std::memory_order_relaxed)) + " " + Describe(*board);
   }

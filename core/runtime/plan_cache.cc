@@ -18,6 +18,7 @@ StatusOr<const CachedPlan*> PlanCache::Find(const PlanKey& key) {
   request.collective = key.collective;
   request.root = Rank(key.root);
   request.bytes = key.bucket_bytes;
+  request.reproducible = key.reproducible;
   MYCEL_ASSIGN_OR_RETURN(CachedPlan made, Make(request));
   auto cached = std::make_unique<CachedPlan>(std::move(made));
   return plans_.emplace(key, std::move(cached)).first->second.get();

@@ -20,7 +20,8 @@ using PlanSource = std::function<StatusOr<Plan>(const PlanRequest&)>;
 struct PlanKey {
   Collective collective = Collective::kAllReduce;
   int32_t root = -1;
-  int64_t bucket_bytes = 0;  // nccl-tests' size, rounded up
+  int64_t bucket_bytes = 0;   // nccl-tests' size, rounded up
+  bool reproducible = false;  // PlanRequest's; false where nothing is reduced
   friend bool operator==(const PlanKey&, const PlanKey&) = default;
 };
 
@@ -47,7 +48,8 @@ class PlanCache {
  private:
   struct KeyHash {
     size_t operator()(const PlanKey& key) const {
-      return std::hash<int64_t>()(key.bucket_bytes * 31 + key.root * 1009 + static_cast<int64_t>(key.collective));
+      return std::hash<int64_t>()(key.bucket_bytes * 31 + key.root * 1009 + static_cast<int64_t>(key.collective) +
+                                  (key.reproducible ? 7919 : 0));
     }
   };
   Rank rank_;

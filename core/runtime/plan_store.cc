@@ -138,7 +138,8 @@ Status CheckServes(const Plan& plan, const Topology& topology, const PlanRequest
     return InvalidArgument("its plan has another root");
   }
   if (plan.topology_hash != topology.hash()) return InvalidArgument("its plan is for another topology");
-  return Verify(plan);
+  MYCEL_RETURN_IF_ERROR(Verify(plan));
+  return request.reproducible ? CheckRankOrder(plan) : OkStatus();
 }
 
 struct KeptFile {
@@ -204,12 +205,13 @@ std::string PlanStoreContext(const Topology& topology, const std::string& cost) 
 std::string PlanStoreKey(const std::string& context, const PlanRequest& request) {
   if (context.empty()) return {};
   // Every field, so that a new one stops the compiler here.
-  const auto& [collective, root, bytes, planner, variant, trees_per_root, lanes, lanes_min, in_place, demand] = request;
+  const auto& [collective, root, bytes, planner, variant, trees_per_root, lanes, lanes_min, in_place, demand,
+               reproducible] = request;
   std::string key = context + "collective " + std::string(NameOf(collective)) + "\nroot " +
                     std::to_string(root.value()) + "\nbytes " + std::to_string(bytes) + "\nplanner " + planner + "/" +
                     variant + "\ntrees_per_root " + std::to_string(trees_per_root) + "\nlanes " +
                     std::to_string(lanes) + (lanes_min > 1 ? "\nlanes_min " + std::to_string(lanes_min) : "") +
-                    "\nin_place " + (in_place ? "yes" : "no") + "\ndemand";
+                    "\nin_place " + (in_place ? "yes" : "no") + (reproducible ? "\nreproducible" : "") + "\ndemand";
   for (const int64_t amount : demand) key += " " + std::to_string(amount);
   return key + "\n\n";
 }

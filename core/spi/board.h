@@ -26,12 +26,13 @@ static_assert(sizeof(ShrinkBoard) == 256);
 struct alignas(128) RankBoard {
   std::atomic<uint64_t> operation;   // sequence number of the communicator's calls, from 1; writer: owner
   std::atomic<uint32_t> phase;       // Phase; writer: owner
-  std::atomic<uint32_t> collective;  // Collective, or kBoardSendRecv
+  std::atomic<uint32_t> collective;  // Collective, kBoardVector + Collective, or one of those below
   std::atomic<uint32_t> type;
   std::atomic<uint32_t> op;
   std::atomic<int32_t> root;
   std::atomic<uint64_t> count;
-  std::atomic<uint64_t> since_ns;  // CLOCK_MONOTONIC at the start of the operation
+  std::atomic<uint32_t> counts_hash;  // v-collectives whose ranks all know all counts: tells unlike ones apart
+  std::atomic<uint64_t> since_ns;     // CLOCK_MONOTONIC at the start of the operation
   std::atomic<int32_t> pid;
   std::atomic<uint32_t> error;  // 0, or 1 + StatusCode of the owner's sticky error (set once)
   char error_text[384];         // valid when error != 0; zero terminated
@@ -45,5 +46,6 @@ inline constexpr uint32_t kBoardSendRecv = 1000;
 inline constexpr uint32_t kBoardBarrier = 1001;
 inline constexpr uint32_t kBoardSplit = 1002;
 inline constexpr uint32_t kBoardWindow = 1003;
+inline constexpr uint32_t kBoardVector = 2000;  // + Collective: allgatherv, ...
 
 }  // namespace mycel

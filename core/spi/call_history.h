@@ -12,11 +12,12 @@ namespace mycel {
 struct CallRecord {
   uint64_t operation = 0;  // sequence number, from 1; 0: no such record
   uint32_t signature = 0;
-  uint32_t collective = 0;  // Collective, or kBoardBarrier
+  uint32_t collective = 0;  // as RankBoard has it
   uint32_t type = 0;
   uint32_t op = 0;
   int32_t root = -1;
   uint64_t count = 0;
+  uint32_t counts_hash = 0;  // v-collectives
 
   friend bool operator==(const CallRecord&, const CallRecord&) = default;
 };
@@ -32,6 +33,7 @@ class CallHistory {
     entry.count.store(call.count, std::memory_order_relaxed);
     entry.what.store(call.collective << 16 | call.type << 8 | call.op, std::memory_order_relaxed);
     entry.root.store(call.root, std::memory_order_relaxed);
+    entry.counts_hash.store(call.counts_hash, std::memory_order_relaxed);
     // release: publishes the fields; pairs with the acquire in Find.
     entry.agreement.store(call.operation << 32 | call.signature, std::memory_order_release);
   }
@@ -50,6 +52,7 @@ class CallHistory {
     call.type = what >> 8 & 0xffU;
     call.op = what & 0xffU;
     call.root = entry.root.load(std::memory_order_relaxed);
+    call.counts_hash = entry.counts_hash.load(std::memory_order_relaxed);
     return call;
   }
 
@@ -59,7 +62,8 @@ class CallHistory {
     std::atomic<uint64_t> count;
     std::atomic<uint32_t> what;
     std::atomic<int32_t> root;
-    uint64_t pad;
+    std::atomic<uint32_t> counts_hash;
+    uint32_t pad;
   };
   static_assert(sizeof(Entry) == 32);
 

@@ -1,6 +1,7 @@
 // Device: where the step loop runs. The host device runs it in the calling thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -15,6 +16,12 @@ class Device {
   virtual std::string_view name() const = 0;
   /// The arithmetic for (type, op), to be put into Launch::kernel.
   virtual const void* KernelFor(DataType type, ReduceOp op) const = 0;
+  /// output[e] = input[e] * *factor for elements of `type`, rounded as kProd is. Any alignment of elements; the buffers
+  /// may be the same.
+  virtual void Scale(DataType type, const void* factor, const void* input, void* output,
+                     size_t count) const noexcept = 0;
+  /// Whether kUser can run here: the program's functions are code of the host.
+  virtual bool RunsUserFunctions() const = 0;
   /// Runs every lane of `launch` as far as it goes without waiting; polls a blocked lane at most `polls` times. Never
   /// blocks. One thread at a time per launch.
   virtual StepEvent Step(Launch& launch, int polls) const noexcept = 0;

@@ -9,6 +9,7 @@
 
 #include "core/plan/plan.h"
 #include "core/spi/channel.h"
+#include "core/spi/user_reduction.h"
 
 namespace mycel {
 
@@ -93,6 +94,7 @@ struct Launch {
   const BoundProgram* program = nullptr;
   std::byte* bases[kMemoryBases] = {};  // by OperandBase
   const void* kernel = nullptr;         // Device::KernelFor(type, op)
+  const UserReduction* user = nullptr;  // the arithmetic where op is kUser
   size_t element_bytes = 0;
   int32_t rank_count = 1;
   uint32_t signature = 0;

@@ -29,6 +29,8 @@ struct PlanRequest {
   int32_t lanes_min = 1;         // at least this many, where the schedule has work for them
   bool in_place = false;
   std::vector<int64_t> demand;  // alltoallv: rank_count x rank_count bytes, row = sender
+  /// Reductions: every element is one op over the ranks' own data in rank order (CheckRankOrder in core/plan/verify.h).
+  bool reproducible = false;
 };
 
 /// OK, or InvalidArgument when a rooted request names no rank of the topology.

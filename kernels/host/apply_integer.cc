@@ -31,6 +31,15 @@ ApplyFunction Choose(ReduceOp op) {
       return Reduce<T, ReduceOp::kMin>;
     case ReduceOp::kAvg:
       return Average<T, U>;
+    case ReduceOp::kBand:
+      return Reduce<U, ReduceOp::kBand>;
+    case ReduceOp::kBor:
+      return Reduce<U, ReduceOp::kBor>;
+    case ReduceOp::kBxor:
+      return Reduce<U, ReduceOp::kBxor>;
+    case ReduceOp::kPreMulSum:
+    case ReduceOp::kUser:
+      break;  // apply.cc
   }
   return nullptr;
 }
@@ -43,6 +52,10 @@ ApplyFunction ChooseInteger(DataType type, ReduceOp op) {
       return Choose<int8_t>(op);
     case DataType::kUint8:
       return Choose<uint8_t>(op);
+    case DataType::kInt16:
+      return Choose<int16_t>(op);
+    case DataType::kUint16:
+      return Choose<uint16_t>(op);
     case DataType::kInt32:
       return Choose<int32_t>(op);
     case DataType::kUint32:

@@ -12,39 +12,43 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// A binary floating format with an implied leading one: 16 bits, of which `fraction_bits` are fraction.
+/// A binary floating format with an implied leading one, in `bits` bits, of which `fraction_bits` are fraction.
 struct ShortFormat {
+  int bits;
   int fraction_bits;
   int exponent_min;  // of the smallest normal number
-  int exponent_max;  // of the largest finite one
+  int largest;       // the bits of the largest finite number
+  int infinity;      // the bits that larger numbers round to
+  int nan;
 };
-constexpr ShortFormat kHalf = {10, -14, 15};
-constexpr ShortFormat kBfloat16 = {7, -126, 127};
+constexpr ShortFormat kHalf = {16, 10, -14, 0x7BFF, 0x7C00, 0x7E00};
+constexpr ShortFormat kBfloat16 = {16, 7, -126, 0x7F7F, 0x7F80, 0x7FC0};
+constexpr ShortFormat kE4m3 = {8, 3, -6, 0x7E, 0x7E, 0x7F};  // has no infinity: saturates
+constexpr ShortFormat kE5m2 = {8, 2, -14, 0x7B, 0x7C, 0x7E};
 
-double Decode(const ShortFormat& format, uint16_t bits) {
-  const int fraction = bits & ((1 << format.fraction_bits) - 1);
-  const int exponent = (bits & 0x7FFF) >> format.fraction_bits;
-  const double sign = (bits & 0x8000) != 0 ? -1.0 : 1.0;
-  const int exponent_special = format.exponent_max - format.exponent_min + 2;
-  if (exponent == exponent_special) return fraction == 0 ? sign * kInfinity : std::nan("");
+double Decode(const ShortFormat& format, int bits) {
+  const int sign_bit = 1 << (format.bits - 1);
+  const double sign = (bits & sign_bit) != 0 ? -1.0 : 1.0;
+  const int magnitude = bits & (sign_bit - 1);
+  if (magnitude > format.largest) return magnitude == format.infinity ? sign * kInfinity : std::nan("");
+  const int fraction = magnitude & ((1 << format.fraction_bits) - 1);
+  const int exponent = magnitude >> format.fraction_bits;
   const double significand = exponent == 0 ? fraction : fraction + (1 << format.fraction_bits);
   return sign * std::ldexp(significand, std::max(exponent, 1) - 1 + format.exponent_min - format.fraction_bits);
 }
 
-uint16_t Encode(const ShortFormat& format, double value) {
-  const int exponent_special = format.exponent_max - format.exponent_min + 2;
-  const int infinity = exponent_special << format.fraction_bits;
-  if (std::isnan(value)) return static_cast<uint16_t>(infinity | (1 << (format.fraction_bits - 1)));
-  const int sign = std::signbit(value) ? 0x8000 : 0;
+int Encode(const ShortFormat& format, double value) {
+  if (std::isnan(value)) return format.nan;
+  const int sign = std::signbit(value) ? 1 << (format.bits - 1) : 0;
   const double magnitude = std::fabs(value);
-  if (magnitude == 0) return static_cast<uint16_t>(sign);
-  if (std::isinf(magnitude)) return static_cast<uint16_t>(sign | infinity);
+  if (magnitude == 0) return sign;
+  if (std::isinf(magnitude)) return sign | format.infinity;
   const int exponent = std::max(std::ilogb(magnitude), format.exponent_min);
   // In units of the last place; exact, because it only scales by a power of two. nearbyint rounds to nearest even.
   const auto units = static_cast<int64_t>(std::nearbyint(std::ldexp(magnitude, format.fraction_bits - exponent)));
   // Carries of `units` into the exponent are what rounding up to the next power of two means.
   const int64_t bits = (static_cast<int64_t>(exponent - format.exponent_min) << format.fraction_bits) + units;
-  return static_cast<uint16_t>(sign | (bits >= infinity ? infinity : static_cast<int>(bits)));
+  return sign | (bits > format.largest ? format.infinity : static_cast<int>(bits));
 }
 
 template <typename T>
@@ -91,10 +95,11 @@ T ReduceInteger(ReduceOp op, const std::vector<const uint8_t*>& inputs, size_t i
     if (op == ReduceOp::kProd) bits *= static_cast<uint128>(next);
     if (op == ReduceOp::kMax && next > acc) bits = static_cast<uint128>(next);
     if (op == ReduceOp::kMin && next < acc) bits = static_cast<uint128>(next);
+    if (op == ReduceOp::kBand) bits &= static_cast<uint128>(next);
+    if (op == ReduceOp::kBor) bits |= static_cast<uint128>(next);
+    if (op == ReduceOp::kBxor) bits ^= static_cast<uint128>(next);
   }
   if (op == ReduceOp::kAvg && divisor != 0) {
-    // Sums of 64-bit integers wrap before the division; narrower ones are exact.
-    if (sizeof(T) == 8) bits = static_cast<uint128>(static_cast<Wide>(static_cast<T>(bits)));
     bits = static_cast<uint128>(static_cast<Wide>(bits) / divisor);
   }
   return static_cast<T>(bits);
@@ -104,8 +109,12 @@ T ReduceInteger(ReduceOp op, const std::vector<const uint8_t*>& inputs, size_t i
 
 double HalfToDouble(uint16_t bits) { return Decode(kHalf, bits); }
 double Bfloat16ToDouble(uint16_t bits) { return Decode(kBfloat16, bits); }
-uint16_t HalfFromDouble(double value) { return Encode(kHalf, value); }
-uint16_t Bfloat16FromDouble(double value) { return Encode(kBfloat16, value); }
+double E4m3ToDouble(uint8_t bits) { return Decode(kE4m3, bits); }
+double E5m2ToDouble(uint8_t bits) { return Decode(kE5m2, bits); }
+uint16_t HalfFromDouble(double value) { return static_cast<uint16_t>(Encode(kHalf, value)); }
+uint16_t Bfloat16FromDouble(double value) { return static_cast<uint16_t>(Encode(kBfloat16, value)); }
+uint8_t E4m3FromDouble(double value) { return static_cast<uint8_t>(Encode(kE4m3, value)); }
+uint8_t E5m2FromDouble(double value) { return static_cast<uint8_t>(Encode(kE5m2, value)); }
 
 std::vector<uint8_t> ReferenceElement(DataType type, ReduceOp op, const std::vector<const uint8_t*>& inputs,
                                       size_t index, int32_t divisor) {
@@ -113,16 +122,19 @@ std::vector<uint8_t> ReferenceElement(DataType type, ReduceOp op, const std::vec
     const uint8_t* from = inputs[0] + index * SizeOf(type);
     return {from, from + SizeOf(type)};
   }
-  const auto as_float = [&](double (*decode)(uint16_t)) {
-    return ReduceFloating<float>(op, inputs.size(), divisor, [&](size_t i) {
-      return static_cast<float>(decode(Load<uint16_t>(inputs[i], index)));
-    });
+  const auto as_float = [&]<typename Bits>(double (*decode)(Bits)) {
+    return ReduceFloating<float>(op, inputs.size(), divisor,
+                                 [&](size_t i) { return static_cast<float>(decode(Load<Bits>(inputs[i], index))); });
   };
   switch (type) {
     case DataType::kFloat16:
       return Bytes(HalfFromDouble(as_float(HalfToDouble)));
     case DataType::kBfloat16:
       return Bytes(Bfloat16FromDouble(as_float(Bfloat16ToDouble)));
+    case DataType::kFloat8e4m3:
+      return Bytes(E4m3FromDouble(as_float(E4m3ToDouble)));
+    case DataType::kFloat8e5m2:
+      return Bytes(E5m2FromDouble(as_float(E5m2ToDouble)));
     case DataType::kFloat32:
       return Bytes(
           ReduceFloating<float>(op, inputs.size(), divisor, [&](size_t i) { return Load<float>(inputs[i], index); }));
@@ -133,6 +145,10 @@ std::vector<uint8_t> ReferenceElement(DataType type, ReduceOp op, const std::vec
       return Bytes(ReduceInteger<int8_t>(op, inputs, index, divisor));
     case DataType::kUint8:
       return Bytes(ReduceInteger<uint8_t>(op, inputs, index, divisor));
+    case DataType::kInt16:
+      return Bytes(ReduceInteger<int16_t>(op, inputs, index, divisor));
+    case DataType::kUint16:
+      return Bytes(ReduceInteger<uint16_t>(op, inputs, index, divisor));
     case DataType::kInt32:
       return Bytes(ReduceInteger<int32_t>(op, inputs, index, divisor));
     case DataType::kUint32:

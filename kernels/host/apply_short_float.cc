@@ -27,8 +27,9 @@ ApplyFunction Choose(ReduceOp op) {
       return Reduce<T, ReduceOp::kMin>;
     case ReduceOp::kAvg:
       return Average<T, T>;
+    default:
+      return nullptr;  // for integers, or apply.cc's
   }
-  return nullptr;
 }
 
 }  // namespace

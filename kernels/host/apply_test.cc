@@ -61,6 +61,10 @@ uint64_t RandomElement(DataType type, Rng& rng) {
   if (kind < 3 && type == DataType::kFloat16) return HalfFromDouble(static_cast<double>(rng.Between(-9999, 9999)) / 64);
   if (kind < 3 && type == DataType::kBfloat16)
     return Bfloat16FromDouble(static_cast<double>(rng.Between(-999, 999)) / 8);
+  if (kind < 2 && type == DataType::kFloat8e4m3)
+    return E4m3FromDouble(static_cast<double>(rng.Between(-999, 999)) / 32);
+  if (kind < 2 && type == DataType::kFloat8e5m2)
+    return E5m2FromDouble(static_cast<double>(rng.Between(-999, 999)) / 32);
   return rng.Next();
 }
 
@@ -185,7 +189,7 @@ class ApplyTest : public testing::TestWithParam<std::tuple<int64_t, DataType>> {
 TEST_P(ApplyTest, SmallCountsOfEveryOpAndInputCount) {
   const TargetScope scope(target());
   Rng rng(kSeed);
-  for (ReduceOp op : AllReduceOps()) {
+  for (ReduceOp op : ReduceOpsFor(type())) {
     const ApplyFunction apply = ApplyFor(type(), op);
     for (bool finish : {false, true}) {
       if (finish && op != ReduceOp::kAvg) continue;  // means nothing there; the other tests set it
@@ -204,7 +208,7 @@ TEST_P(ApplyTest, SmallCountsOfEveryOpAndInputCount) {
 TEST_P(ApplyTest, InPlaceInEachInput) {
   const TargetScope scope(target());
   Rng rng(kSeed + 1);
-  for (ReduceOp op : AllReduceOps()) {
+  for (ReduceOp op : ReduceOpsFor(type())) {
     for (size_t input_count = 1; input_count <= 9; ++input_count) {
       const Problem problem = MakeProblem(type(), op, true, input_count, 5000, rng);
       for (size_t input = 0; input < input_count; ++input) {
@@ -220,7 +224,7 @@ TEST_P(ApplyTest, InPlaceInEachInput) {
 TEST_P(ApplyTest, LargeCountsStreamedOrNot) {
   const TargetScope scope(target());
   Rng rng(kSeed + 2);
-  for (ReduceOp op : AllReduceOps()) {
+  for (ReduceOp op : ReduceOpsFor(type())) {
     for (size_t input_count : {1, 2, 5}) {
       const Problem problem = MakeProblem(type(), op, true, input_count, 20011, rng);
       for (int outputs : {1, 2, 5}) {

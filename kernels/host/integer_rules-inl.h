@@ -7,6 +7,9 @@
 #define MYCEL_KERNELS_HOST_INTEGER_RULES_INL_H_
 #endif
 
+#include <type_traits>
+
+#include "core/base/int128.h"
 #include "kernels/host/rule-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -40,9 +43,15 @@ struct IntegerRule : PlainRule {
       return WrappingMul(d, acc, v);
     } else if constexpr (op == ReduceOp::kMax) {
       return hn::Max(acc, v);
-    } else {
-      static_assert(op == ReduceOp::kMin);
+    } else if constexpr (op == ReduceOp::kMin) {
       return hn::Min(acc, v);
+    } else if constexpr (op == ReduceOp::kBand) {
+      return hn::And(acc, v);
+    } else if constexpr (op == ReduceOp::kBor) {
+      return hn::Or(acc, v);
+    } else {
+      static_assert(op == ReduceOp::kBxor);
+      return hn::Xor(acc, v);
     }
   }
 };
@@ -50,6 +59,10 @@ template <ReduceOp op>
 struct Rule<int8_t, op> : IntegerRule<op> {};
 template <ReduceOp op>
 struct Rule<uint8_t, op> : IntegerRule<op> {};
+template <ReduceOp op>
+struct Rule<int16_t, op> : IntegerRule<op> {};
+template <ReduceOp op>
+struct Rule<uint16_t, op> : IntegerRule<op> {};
 template <ReduceOp op>
 struct Rule<int32_t, op> : IntegerRule<op> {};
 template <ReduceOp op>
@@ -111,38 +124,48 @@ struct Rule<int8_t, ReduceOp::kAvg> : ByteAverageRule<int8_t> {};
 template <>
 struct Rule<uint8_t, ReduceOp::kAvg> : ByteAverageRule<uint8_t> {};
 
-/// 32 bits: sums in int64 (kApplyInputsMax * 2^32 = 2^44), divided in float64, exact for the same reason. Integers and
-/// doubles of that size turn into each other by adding 1.5 * 2^52, whose last bit is worth one.
+/// 16 and 32 bits: sums in int64 (kApplyInputsMax * 2^32 = 2^44), divided in float64, exact for the same reason.
+/// Integers and doubles of that size turn into each other by adding 1.5 * 2^52, whose last bit is worth one.
 template <typename T>
 struct WordAverageRule {
   static constexpr size_t kUnroll = 1;
+  static constexpr int kBits = 8 * sizeof(T);
+  static constexpr int kParts = 8 / sizeof(T);  // elements in a 64-bit word
   static constexpr int64_t kMagicBits = 0x4338000000000000;
   static constexpr double kMagic = 6755399441055744.0;
   template <class D>
   using WideTag = hn::Repartition<int64_t, D>;
   template <class D>
   struct Accumulator {
-    hn::VFromD<WideTag<D>> low;
-    hn::VFromD<WideTag<D>> high;
+    hn::VFromD<WideTag<D>> part[kParts];
   };
 
-  template <class D>
-  static HWY_INLINE Accumulator<D> Widen(D /*d*/, hn::VFromD<D> v) {
+  /// Element `kIndex` of each 64-bit word, sign- or zero-extended.
+  template <int kIndex, class D>
+  static HWY_INLINE hn::VFromD<WideTag<D>> Part(D /*d*/, hn::VFromD<D> v) {
     const WideTag<D> dw;
-    if constexpr (hwy::IsSigned<T>()) {
-      const auto wide = hn::BitCast(dw, v);
-      return {hn::ShiftRight<32>(hn::ShiftLeft<32>(wide)), hn::ShiftRight<32>(wide)};
+    const hn::RebindToUnsigned<WideTag<D>> du;
+    constexpr int kAbove = 64 - kBits * (kIndex + 1);
+    auto top = hn::BitCast(du, v);
+    if constexpr (kAbove > 0) top = hn::ShiftLeft<kAbove>(top);
+    if constexpr (hwy::IsSigned<T>()) return hn::ShiftRight<64 - kBits>(hn::BitCast(dw, top));
+    return hn::BitCast(dw, hn::ShiftRight<64 - kBits>(top));
+  }
+  template <class D>
+  static HWY_INLINE Accumulator<D> Widen(D d, hn::VFromD<D> v) {
+    if constexpr (kParts == 2) {
+      return {{Part<0>(d, v), Part<1>(d, v)}};
     } else {
-      const hn::RebindToUnsigned<WideTag<D>> du;
-      const auto wide = hn::BitCast(du, v);
-      return {hn::BitCast(dw, hn::And(wide, hn::Set(du, 0xFFFFFFFFu))), hn::BitCast(dw, hn::ShiftRight<32>(wide))};
+      return {{Part<0>(d, v), Part<1>(d, v), Part<2>(d, v), Part<3>(d, v)}};
     }
   }
   template <class D>
   static HWY_INLINE Accumulator<D> Combine(D d, Accumulator<D> acc, hn::VFromD<D> v) {
     const Accumulator<D> next = Widen(d, v);
-    return {hn::Add(acc.low, next.low), hn::Add(acc.high, next.high)};
+    for (int i = 0; i < kParts; ++i) acc.part[i] = hn::Add(acc.part[i], next.part[i]);
+    return acc;
   }
+  /// The low bits of the quotient in each 64-bit word.
   template <class D>
   static HWY_INLINE hn::VFromD<WideTag<D>> Quotient(D /*d*/, hn::VFromD<WideTag<D>> sum, int32_t divisor) {
     const WideTag<D> dw;
@@ -150,29 +173,69 @@ struct WordAverageRule {
     const auto magic = hn::Set(dd, kMagic);
     const auto dividend = hn::Sub(hn::BitCast(dd, hn::Add(sum, hn::Set(dw, kMagicBits))), magic);
     const auto quotient = hn::Trunc(hn::Div(dividend, hn::Set(dd, static_cast<double>(divisor))));
-    return hn::Sub(hn::BitCast(dw, hn::Add(quotient, magic)), hn::Set(dw, kMagicBits));
+    const auto whole = hn::Sub(hn::BitCast(dw, hn::Add(quotient, magic)), hn::Set(dw, kMagicBits));
+    return hn::And(whole, hn::Set(dw, (int64_t{1} << kBits) - 1));
   }
   template <class D>
   static HWY_INLINE hn::VFromD<D> Narrow(D d, Accumulator<D> acc, int32_t divisor) {
-    const WideTag<D> dw;
-    const auto low = hn::And(Quotient(d, acc.low, divisor), hn::Set(dw, int64_t{0xFFFFFFFF}));
-    return hn::BitCast(d, hn::Or(low, hn::ShiftLeft<32>(Quotient(d, acc.high, divisor))));
+    auto word = Quotient(d, acc.part[0], divisor);
+    word = hn::Or(word, hn::ShiftLeft<kBits>(Quotient(d, acc.part[1], divisor)));
+    if constexpr (kParts == 4) {
+      word = hn::Or(word, hn::ShiftLeft<2 * kBits>(Quotient(d, acc.part[2], divisor)));
+      word = hn::Or(word, hn::ShiftLeft<3 * kBits>(Quotient(d, acc.part[3], divisor)));
+    }
+    return hn::BitCast(d, word);
   }
 };
+template <>
+struct Rule<int16_t, ReduceOp::kAvg> : WordAverageRule<int16_t> {};
+template <>
+struct Rule<uint16_t, ReduceOp::kAvg> : WordAverageRule<uint16_t> {};
 template <>
 struct Rule<int32_t, ReduceOp::kAvg> : WordAverageRule<int32_t> {};
 template <>
 struct Rule<uint32_t, ReduceOp::kAvg> : WordAverageRule<uint32_t> {};
 
-/// 64 bits: the sum wraps, and is divided lane by lane (no CPU divides vectors of integers).
+/// 64 bits: sums in 128, of which `high` counts carries and borrows; divided lane by lane (no CPU divides vectors of
+/// integers).
 template <typename T>
-struct LongAverageRule : IntegerRule<ReduceOp::kSum> {
+struct LongAverageRule {
+  static constexpr size_t kUnroll = 1;
   template <class D>
-  static HWY_INLINE hn::VFromD<D> Narrow(D d, hn::VFromD<D> acc, int32_t divisor) {
-    HWY_ALIGN T lanes[hn::MaxLanes(D())];
-    hn::Store(acc, d, lanes);
-    for (T& lane : lanes) lane /= static_cast<T>(divisor);
-    return hn::Load(d, lanes);
+  struct Accumulator {
+    hn::VFromD<D> low;
+    hn::VFromD<D> high;
+  };
+
+  template <class D>
+  static HWY_INLINE hn::VFromD<D> SignOf(D d, hn::VFromD<D> v) {
+    if constexpr (hwy::IsSigned<T>()) return hn::BroadcastSignBit(v);
+    return hn::Zero(d);
+  }
+  template <class D>
+  static HWY_INLINE Accumulator<D> Widen(D d, hn::VFromD<D> v) {
+    return {v, SignOf(d, v)};
+  }
+  template <class D>
+  static HWY_INLINE Accumulator<D> Combine(D d, Accumulator<D> acc, hn::VFromD<D> v) {
+    const hn::RebindToUnsigned<D> du;
+    const auto low = hn::Add(acc.low, v);
+    // The sum of unsigned words is below its terms where it carried; a mask is minus one.
+    const auto carry = hn::VecFromMask(d, hn::RebindMask(d, hn::Lt(hn::BitCast(du, low), hn::BitCast(du, v))));
+    return {low, hn::Sub(hn::Add(acc.high, SignOf(d, v)), carry)};
+  }
+  template <class D>
+  static HWY_INLINE hn::VFromD<D> Narrow(D d, Accumulator<D> acc, int32_t divisor) {
+    using Wide = std::conditional_t<hwy::IsSigned<T>(), int128, uint128>;
+    HWY_ALIGN T low[hn::MaxLanes(D())];
+    HWY_ALIGN T high[hn::MaxLanes(D())];
+    hn::Store(acc.low, d, low);
+    hn::Store(acc.high, d, high);
+    for (size_t i = 0; i < hn::Lanes(d); ++i) {
+      const uint128 sum = static_cast<uint128>(static_cast<uint64_t>(high[i])) << 64 | static_cast<uint64_t>(low[i]);
+      low[i] = static_cast<T>(static_cast<Wide>(sum) / divisor);
+    }
+    return hn::Load(d, low);
   }
 };
 template <>

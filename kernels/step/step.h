@@ -135,6 +135,7 @@ inline SliceEvent RunSlice(Launch& launch, const SliceView& view) {
       options.finish = in.finish != 0;
       options.rank_count = launch.rank_count;
       options.stream_outputs = stream_outputs;
+      options.user = launch.user;
       D::Apply(launch.kernel, inputs, in.inputs, outputs, output_count, static_cast<size_t>(view.elements), options);
     }
     // A peer that reads our memory directly relies on the flag; non-temporal stores are not ordered by it.

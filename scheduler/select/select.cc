@@ -78,6 +78,10 @@ Status Enter(const Topology& topology, const PlanRequest& request, const CostMod
         Refuse(variant.empty() ? name : name + "/" + variant, schedule.status(), contest);
         continue;
       }
+      if (request.reproducible && !ReducesInRankOrder(*schedule)) {
+        Refuse(schedule->planner, Impossible("it reduces step by step, which is not reproducible"), contest);
+        continue;
+      }
       MYCEL_ASSIGN_OR_RETURN(Estimate estimate, Estimate::Make(*schedule, topology, request.bytes));
       const bool direct = cost.allow_direct && AllowsDirect(*schedule);
       contest->entrants.push_back({*std::move(schedule), std::move(estimate), direct});
@@ -277,8 +281,8 @@ std::string ReasonOf(const Contest& contest, int64_t bytes) {
 Status NobodyServes(const Topology& topology, const PlanRequest& request, const Contest& contest) {
   if (contest.refused.size() == 1 || contest.first_refusal.code() != StatusCode::kUnimplemented)
     return contest.first_refusal;
-  std::string text =
-      "no planner serves " + std::string(NameOf(request.collective)) + " on topology '" + topology.name() + "'";
+  std::string text = "no planner serves " + std::string(request.reproducible ? "reproducible " : "") +
+                     std::string(NameOf(request.collective)) + " on topology '" + topology.name() + "'";
   for (const Candidate& candidate : contest.refused) text += "; " + candidate.planner + ": " + candidate.refused;
   return Impossible(text);
 }

@@ -54,6 +54,54 @@ TEST(Select, TwoRanksOneShotThenTwoShot) {
   }
 }
 
+TEST(Select, ReproducibleRequestsGetPlansInRankOrder) {
+  for (int32_t n = 1; n <= 6; ++n) {
+    const Topology mesh = Named("fullmesh-" + std::to_string(n));
+    for (const CollectiveInfo& info : AllCollectives()) {
+      if (!info.reduces) continue;
+      for (const int64_t bytes : {0, 100, 70'000, 5'000'000}) {
+        PlanRequest request = Request(info.collective, bytes);
+        request.reproducible = true;
+        const Choice choice = Chosen(mesh, request, HostCostModel(n, 2));
+        EXPECT_EQ(CheckRankOrder(choice.plan), OkStatus()) << choice.reason;
+      }
+    }
+  }
+}
+
+TEST(Select, SchedulesInRankOrderAreThoseWhosePlansAre) {
+  const Topology mesh = Named("fullmesh-4");
+  int in_order = 0;
+  int refused = 0;
+  for (const Planner* planner : AllPlanners()) {
+    for (const CollectiveInfo& info : AllCollectives()) {
+      PlanRequest request = Request(info.collective, 1 << 20);
+      request.planner = planner->name();
+      if (!info.reduces || !planner->Serves(mesh, request).ok()) continue;
+      for (const std::string& variant : planner->VariantsFor(mesh, request)) {
+        request.variant = variant;
+        const Choice choice = Chosen(mesh, request, HostCostModel(4, 2));
+        const bool kept = CheckRankOrder(choice.plan).ok();
+        EXPECT_EQ(ReducesInRankOrder(choice.schedule), kept) << choice.reason << "\n" << ToText(choice.plan);
+        (kept ? in_order : refused) += 1;
+        PlanRequest reproducible = request;
+        reproducible.reproducible = true;
+        EXPECT_EQ(ChoosePlan(mesh, reproducible, HostCostModel(4, 2)).ok(), kept);
+      }
+    }
+  }
+  EXPECT_GE(in_order, 3);
+  EXPECT_GE(refused, 3);
+}
+
+TEST(Select, ATopologyThatForcesRelaysHasNoReproducibleReduction) {
+  PlanRequest request = Request(Collective::kAllReduce, 1 << 20);
+  request.reproducible = true;
+  const Status status = ChoosePlan(Named("ring4"), request, CostModel()).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(StatusMessage(status), HasSubstr("no planner serves reproducible allreduce on topology"));
+}
+
 TEST(Select, EveryChoiceOnAHostIsRight) {
   for (int32_t n = 1; n <= 8; ++n) {
     const Topology mesh = Named("fullmesh-" + std::to_string(n));

@@ -20,7 +20,7 @@ double Get(const void* element) {
   return static_cast<double>(typed);
 }
 
-/// IEEE binary16 and bfloat16 of a double, rounded to nearest even; normal numbers and zero only.
+/// A short float of a double, rounded to nearest even; normal numbers and zero only.
 uint16_t ToShort(double value, int exponent_bits, int mantissa_bits) {
   if (value == 0) return 0;
   int exponent = 0;
@@ -33,7 +33,7 @@ uint16_t ToShort(double value, int exponent_bits, int mantissa_bits) {
   }
   const int64_t bits =
       (static_cast<int64_t>(exponent - 1 + bias) << mantissa_bits) + mantissa - (int64_t{1} << mantissa_bits);
-  return static_cast<uint16_t>(bits | (value < 0 ? 0x8000 : 0));
+  return static_cast<uint16_t>(bits | (value < 0 ? 1 << (exponent_bits + mantissa_bits) : 0));
 }
 
 double FromShort(uint16_t bits, int exponent_bits, int mantissa_bits) {
@@ -42,7 +42,7 @@ double FromShort(uint16_t bits, int exponent_bits, int mantissa_bits) {
   const int mantissa = bits & ((1 << mantissa_bits) - 1);
   const double magnitude = exponent == 0 ? std::ldexp(mantissa, 1 - bias - mantissa_bits)
                                          : std::ldexp(mantissa + (1 << mantissa_bits), exponent - bias - mantissa_bits);
-  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+  return (bits >> (exponent_bits + mantissa_bits) & 1) != 0 ? -magnitude : magnitude;
 }
 
 }  // namespace
@@ -53,6 +53,14 @@ void StoreElement(DataType type, double value, void* element) {
       return Put<int8_t>(value, element);
     case DataType::kUint8:
       return Put<uint8_t>(value, element);
+    case DataType::kInt16:
+      return Put<int16_t>(value, element);
+    case DataType::kUint16:
+      return Put<uint16_t>(value, element);
+    case DataType::kFloat8e4m3:
+      return Put<uint8_t>(ToShort(value, 4, 3), element);
+    case DataType::kFloat8e5m2:
+      return Put<uint8_t>(ToShort(value, 5, 2), element);
     case DataType::kInt32:
       return Put<int32_t>(value, element);
     case DataType::kUint32:
@@ -84,6 +92,14 @@ double LoadElement(DataType type, const void* element) {
       return Get<int8_t>(element);
     case DataType::kUint8:
       return Get<uint8_t>(element);
+    case DataType::kInt16:
+      return Get<int16_t>(element);
+    case DataType::kUint16:
+      return Get<uint16_t>(element);
+    case DataType::kFloat8e4m3:
+      return FromShort(*static_cast<const uint8_t*>(element), 4, 3);
+    case DataType::kFloat8e5m2:
+      return FromShort(*static_cast<const uint8_t*>(element), 5, 2);
     case DataType::kInt32:
       return Get<int32_t>(element);
     case DataType::kUint32:

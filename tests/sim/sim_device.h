@@ -105,6 +105,10 @@ class SimDevice final : public Device {
   const void* KernelFor(DataType type, ReduceOp op) const override {
     return reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(ApplyFor(type, op)));
   }
+  void Scale(DataType type, const void* factor, const void* input, void* output, size_t count) const noexcept override {
+    ScaleElements(type, factor, input, output, count);
+  }
+  bool RunsUserFunctions() const override { return true; }
   StepEvent Step(Launch& launch, int polls) const noexcept override {
     return step::RunLaunch<Policy>(launch, std::min(polls, 2));
   }

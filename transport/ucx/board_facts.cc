@@ -21,6 +21,7 @@ BoardFacts FactsOf(const RankBoard& board) {
   facts.collective = board.collective.load(kRelaxed);
   facts.type = board.type.load(kRelaxed);
   facts.op = board.op.load(kRelaxed);
+  facts.counts_hash = board.counts_hash.load(kRelaxed);
   facts.root = board.root.load(kRelaxed);
   facts.pid = board.pid.load(kRelaxed);
   for (uint64_t back = 0; back < CallHistory::kKept && back < facts.operation; ++back) {
@@ -44,6 +45,7 @@ void CopyFacts(const BoardFacts& facts, RankBoard* board) {
   board->collective.store(facts.collective, kRelaxed);
   board->type.store(facts.type, kRelaxed);
   board->op.store(facts.op, kRelaxed);
+  board->counts_hash.store(facts.counts_hash, kRelaxed);
   board->root.store(facts.root, kRelaxed);
   board->pid.store(facts.pid, kRelaxed);
   for (size_t back = CallHistory::kKept; back-- > 0;) {

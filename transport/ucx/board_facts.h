@@ -18,6 +18,7 @@ struct BoardFacts {
   uint32_t collective;
   uint32_t type;
   uint32_t op;
+  uint32_t counts_hash;
   int32_t root;
   int32_t pid;
   uint32_t error;
