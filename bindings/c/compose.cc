@@ -261,6 +261,7 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   parts.plans_vectors = PlansVectors(settings, *source.topology, source.from_file.get());
   source.cost = cost;
   source.store_folder = PlanStoreFolder();
+  parts.plan_pair_source = MakePlanPairSource(source);
   parts.plan_source = MakePlanSource(std::move(source));
   return std::make_unique<Communicator>(std::move(parts));
 }

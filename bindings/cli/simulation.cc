@@ -14,7 +14,7 @@ SimOptions SimOptionsFor(const Topology& topology, int64_t bytes) {
 }
 
 SimOptions ExchangeSimOptionsFor(const Topology& topology, int64_t bytes) {
-  constexpr int32_t kRanksInFull = 64;
+  constexpr int32_t kRanksInFull = 32;
   SimOptions options = SimOptionsFor(topology, bytes);
   if (topology.rank_count() <= kRanksInFull) return options;
   options.slices_max = 16;

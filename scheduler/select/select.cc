@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "scheduler/fast/fast.h"
 #include "scheduler/lower/lower.h"
 #include "scheduler/select/estimate.h"
 #include "scheduler/sim/sim.h"
@@ -302,6 +303,18 @@ StatusOr<Choice> ChoosePlan(const Topology& topology, const PlanRequest& request
   for (auto& [candidate, entrant] : contest.candidates) choice.contest.push_back(std::move(candidate));
   for (Candidate& candidate : contest.refused) choice.contest.push_back(std::move(candidate));
   return choice;
+}
+
+StatusOr<Plan> PlanWayBack(const Choice& choice, const Topology& topology, const PlanRequest& request,
+                           const CostModel& cost) {
+  select::Contest contest;
+  Candidate shape = choice.contest.front();
+  MYCEL_ASSIGN_OR_RETURN(Schedule schedule, ReversedAllToAllV(choice.schedule, topology));
+  MYCEL_ASSIGN_OR_RETURN(select::Estimate estimate, select::Estimate::Make(schedule, topology, request.bytes));
+  const bool direct = cost.allow_direct && AllowsDirect(schedule);
+  if (shape.protocol == Protocol::kDirect && !direct) shape.protocol = Protocol::kSlot;
+  contest.entrants.push_back({std::move(schedule), std::move(estimate), direct});
+  return select::LowerCandidate(contest, {shape, 0}, topology, cost);
 }
 
 }  // namespace mycel

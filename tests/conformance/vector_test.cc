@@ -158,6 +158,7 @@ TEST_P(ByPlan, DispatchAndCombineBringEverythingBack) {
   const Environment environment({{"MYCEL_TOPO", machine.topology}, {"MYCEL_PLANNER", machine.planner}});
   const World world(machine.ranks);
   Rng rng(22);
+  world.Exchange(CountMatrix(machine.ranks), mycelFloat, 1);  // plans how counts are compared and gathered
   for (const NamedMatrix& sample : SampleMatrices(machine.ranks, 3000, &rng)) {
     SCOPED_TRACE(sample.name);
     const CountMatrix back = sample.matrix.Transposed();
@@ -168,8 +169,10 @@ TEST_P(ByPlan, DispatchAndCombineBringEverythingBack) {
         column.push_back(sample.matrix.At(peer, static_cast<size_t>(rank)));
       }
       mycelAllToAllvPlan_t plan = nullptr;
+      const uint64_t before = StatsOf(comm).plans_made;
       ASSERT_EQ(mycelAllToAllvPlanCreate(&plan, row.data(), column.data(), mycelFloat, comm), mycelSuccess)
           << mycelGetLastError(comm);
+      EXPECT_EQ(StatsOf(comm).plans_made, before + 1) << "one synthesis serves both directions";
       mycelStream_t stream = nullptr;
       ASSERT_EQ(mycelStreamCreate(&stream), mycelSuccess);
       for (uint64_t turn = 0; turn < 2; ++turn) {
@@ -178,6 +181,7 @@ TEST_P(ByPlan, DispatchAndCombineBringEverythingBack) {
         EXPECT_EQ(CheckExchange(back, rank, mycelFloat, turn + 9, PlannedExchange(plan, mycelCombine, on)), "");
       }
       EXPECT_EQ(mycelStreamDestroy(stream), mycelSuccess);
+      EXPECT_EQ(StatsOf(comm).plans_made, before + 1);
       EXPECT_EQ(mycelAllToAllvPlanDestroy(plan), mycelSuccess);
     });
   }
