@@ -194,6 +194,35 @@ INSTANTIATE_TEST_SUITE_P(Machines, ByPlan, ::testing::ValuesIn(Machines()),
                            return name;
                          });
 
+// Servers and ranks a server from 1 to 6, by planner fast: half empty, one hot row, one hot column, counts that nothing
+// divides.
+TEST(EveryShape, OfServersBringsEveryByte) {
+  constexpr uint64_t kSeed = 25;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  Rng rng(kSeed);
+  int shapes = 0;
+  for (int servers = 1; servers <= 6; ++servers) {
+    for (int ranks = 1; ranks <= 6; ++ranks) {
+      const int n = servers * ranks;
+      if (n > 12 && !(servers == 4 && ranks == 5) && !(servers == 6 && ranks == 6)) continue;
+      const std::string topology = "servers-" + std::to_string(servers) + "x" + std::to_string(ranks);
+      SCOPED_TRACE(topology);
+      const Environment environment({{"MYCEL_TOPO", topology}, {"MYCEL_PLANNER", "fast"}, {"MYCEL_TIMEOUT", "60"}});
+      const World world(n);
+      uint64_t round = 0;
+      for (const NamedMatrix& sample : SampleMatrices(n, 1009, &rng)) {
+        if (n > 12 ? sample.name != "half empty" : sample.name != "half empty" && !sample.name.starts_with("one hot")) {
+          continue;
+        }
+        SCOPED_TRACE(sample.name);
+        world.Exchange(sample.matrix, mycelUint8, kSeed + round++);
+      }
+      ++shapes;
+    }
+  }
+  EXPECT_EQ(shapes, 25);
+}
+
 TEST(ByPlanInGroups, OneThreadDrivesAllRanksAndStreamsKeepTheArrays) {
   const Environment environment({{"MYCEL_TOPO", "servers-2x2"}, {"MYCEL_PLANNER", "direct"}});
   const World world(4);
