@@ -289,6 +289,7 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
   lineage->config = options.config;
   if (named_topology) lineage->topology = source.topology;
   lineage->one_process = options.one_process;
+  parts.plan_pair_source = MakePlanPairSource(source);
   parts.plan_source = MakePlanSource(std::move(source));
   return Composed{std::make_unique<Communicator>(std::move(parts)), std::move(lineage)};
 }

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -21,19 +22,15 @@ class Source {
 
   StatusOr<Plan> Make(const PlanRequest& wanted) const {
     const Plan* file = parts_.from_file.get();
-    if (file != nullptr && file->collective == wanted.collective && file->root == wanted.root &&
-        MayServe(*file, wanted)) {
+    if (Serves(file, wanted)) {
       if (file->protocol == Protocol::kDirect && !parts_.cost.allow_direct) {
         return InvalidArgument(
             "the plan of MYCEL_PLAN_FILE reads peers' memory directly, which is off or impossible here");
       }
       return *file;
     }
-    PlanRequest request = wanted;
-    request.lanes = parts_.lanes_max;
-    request.lanes_min = parts_.lanes_min;
-    const bool vector = request.collective == Collective::kAllToAllV;
-    request.planner = parts_.planner == kVectorPlanner && !vector ? "auto" : parts_.planner;
+    const bool vector = wanted.collective == Collective::kAllToAllV;
+    const PlanRequest request = ByPlanner(wanted);
     // Matrices change from call to call: a file for each would be read by nobody.
     const std::string key = vector ? std::string() : PlanStoreKey(context_, request);
     if (std::optional<Plan> kept = store_.Find(key, *parts_.topology, request)) {
@@ -49,14 +46,54 @@ class Source {
     return std::move(choice.plan);
   }
 
+  StatusOr<PlanPair> MakePair(const PlanRequest& wanted) const {
+    PlanPair pair;
+    if (!Serves(parts_.from_file.get(), wanted)) {
+      const PlanRequest request = ByPlanner(wanted);
+      MYCEL_ASSIGN_OR_RETURN(Choice choice, ChoosePlan(*parts_.topology, request, parts_.cost));
+      MYCEL_RETURN_IF_ERROR(Verify(choice.plan));
+      StatusOr<Plan> back = PlanWayBack(choice, *parts_.topology, request, parts_.cost);
+      MYCEL_LOG(kInfo) << Describe(request) << choice.plan.planner << "; " << choice.reason
+                       << "; the way back: " << (back.ok() ? "the same, reversed" : StatusMessage(back.status()));
+      pair.there = std::move(choice.plan);
+      if (back.ok()) {
+        MYCEL_RETURN_IF_ERROR(Verify(*back));
+        pair.back = *std::move(back);
+        return pair;
+      }
+    } else {
+      MYCEL_ASSIGN_OR_RETURN(pair.there, Make(wanted));
+    }
+    MYCEL_ASSIGN_OR_RETURN(pair.back, Make(Transposed(wanted)));
+    return pair;
+  }
+
  private:
-  /// Whether the file's plan keeps the order that the request needs; if not the chooser's does.
-  static bool MayServe(const Plan& file, const PlanRequest& request) {
-    if (!request.reproducible) return true;
-    const Status status = CheckRankOrder(file);
-    if (!status.ok())
-      MYCEL_LOG(kInfo) << Describe(request) << "MYCEL_PLAN_FILE is passed over: " << StatusMessage(status);
+  /// Whether the plan file is for what is wanted.
+  static bool Serves(const Plan* file, const PlanRequest& wanted) {
+    if (file == nullptr || file->collective != wanted.collective || file->root != wanted.root) return false;
+    if (!wanted.reproducible) return true;
+    // The file's plan must keep the order that the request needs; if not the chooser's does.
+    const Status status = CheckRankOrder(*file);
+    if (!status.ok()) {
+      MYCEL_LOG(kInfo) << Describe(wanted) << "MYCEL_PLAN_FILE is passed over: " << StatusMessage(status);
+    }
     return status.ok();
+  }
+  PlanRequest ByPlanner(PlanRequest request) const {
+    const bool vector = request.collective == Collective::kAllToAllV;
+    request.lanes = parts_.lanes_max;
+    request.lanes_min = parts_.lanes_min;
+    request.planner = parts_.planner == kVectorPlanner && !vector ? "auto" : parts_.planner;
+    return request;
+  }
+  PlanRequest Transposed(PlanRequest request) const {
+    const auto n = static_cast<size_t>(parts_.topology->rank_count());
+    const std::vector<int64_t> demand = request.demand;
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t j = 0; j < n; ++j) request.demand[j * n + i] = demand[i * n + j];
+    }
+    return request;
   }
 
   /// Order goes before the planner that was named.
@@ -88,6 +125,12 @@ class Source {
 PlanSource MakePlanSource(PlanSourceParts parts) {
   return [source = std::make_shared<const Source>(std::move(parts))](const PlanRequest& request) {
     return source->Make(request);
+  };
+}
+
+PlanPairSource MakePlanPairSource(PlanSourceParts parts) {
+  return [source = std::make_shared<const Source>(std::move(parts))](const PlanRequest& request) {
+    return source->MakePair(request);
   };
 }
 

@@ -31,5 +31,8 @@ struct PlanSourceParts {
 
 /// A pure function of `parts`, but for the store: a kept plan is the one that would be made (see plan_store.h).
 PlanSource MakePlanSource(PlanSourceParts parts);
+/// Both directions of an alltoallv from one synthesis: the way back is the schedule's reversal. Planned anew where
+/// there is none: of a plan file, and of topologies with links of one direction.
+PlanPairSource MakePlanPairSource(PlanSourceParts parts);
 
 }  // namespace mycel

@@ -6,11 +6,14 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "core/base/rng.h"
 #include "core/plan/plan_json.h"
+#include "core/plan/verify.h"
 #include "core/runtime/plan_store.h"
 #include "core/topo/gallery.h"
 
@@ -65,6 +68,74 @@ TEST_F(PlanSourceTest, KeptPlansEqualThoseMadeAnew) {
       EXPECT_EQ(WritePlan(*first), WritePlan(*anew));
     }
   }
+}
+
+/// What each link carries, by its ends.
+std::map<std::pair<NodeId, NodeId>, Rational> LoadsOf(const Plan& plan, const Topology& topology) {
+  const StatusOr<LinkLoads> loads = ComputeLinkLoads(plan, topology);
+  EXPECT_TRUE(loads.ok()) << loads.status();
+  std::map<std::pair<NodeId, NodeId>, Rational> of_link;
+  for (size_t i = 0; i < topology.links().size(); ++i) {
+    of_link[{topology.links()[i].source, topology.links()[i].target}] = loads->blocks[i];
+  }
+  return of_link;
+}
+
+// Both ways of an exchange come from one schedule: every link carries back what its reverse carried there, which a plan
+// made for the transposed matrix does not do.
+TEST_F(PlanSourceTest, TheWayBackIsTheWayThereReversed) {
+  Rng rng(31);
+  for (const std::string name : {"servers-3x3", "dgx-h200-x2-rails", "fullmesh-4"}) {
+    SCOPED_TRACE(name + ", seed 31");
+    PlanSourceParts parts = Parts(name, false);
+    parts.planner = name == "fullmesh-4" ? "direct" : "fast";
+    const Topology& topology = *parts.topology;
+    const auto n = static_cast<size_t>(topology.rank_count());
+    PlanRequest request, transposed;
+    request.collective = transposed.collective = Collective::kAllToAllV;
+    request.demand.resize(n * n);
+    transposed.demand.resize(n * n);
+    for (size_t i = 0; i < n * n; ++i) {
+      request.demand[i] = rng.OneIn(3) ? 0 : rng.Between(0, 1 << 20);
+      transposed.demand[i % n * n + i / n] = request.demand[i];
+      request.bytes += request.demand[i] / static_cast<int64_t>(n);
+    }
+    transposed.bytes = request.bytes;
+    const StatusOr<PlanPair> pair = MakePlanPairSource(parts)(request);
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    EXPECT_EQ(HashOf(pair->there), HashOf(*MakePlanSource(parts)(request)));
+    EXPECT_TRUE(Verify(pair->back).ok());
+    EXPECT_EQ(pair->back.block_units, transposed.demand);
+    const auto there = LoadsOf(pair->there, topology), back = LoadsOf(pair->back, topology);
+    for (const auto& [ends, bytes] : there) EXPECT_EQ(bytes, back.at({ends.second, ends.first}));
+    if (parts.planner == "fast") {
+      EXPECT_NE(LoadsOf(*MakePlanSource(parts)(transposed), topology), back);
+    }
+  }
+}
+
+// Links of one direction have no way back: planned anew, and right.
+TEST_F(PlanSourceTest, WithoutAWayBackItIsPlannedAnew) {
+  TopologyBuilder builder("one-way");
+  std::vector<NodeId> ranks;
+  for (int64_t r = 0; r < 3; ++r) ranks.push_back(builder.AddRank("r" + std::to_string(r), Rank(r), ""));
+  const NodeId in = builder.AddSwitch("in"), out = builder.AddSwitch("out");
+  for (const NodeId rank : ranks) {
+    builder.AddLink(rank, in, Rational(5), 1);
+    builder.AddLink(out, rank, Rational(5), 1);
+  }
+  builder.AddLink(in, out, Rational(15), 1);
+  PlanSourceParts parts = Parts("ring3", false);
+  parts.planner = "direct";
+  parts.topology = std::make_shared<const Topology>(*std::move(builder).Build());
+  PlanRequest request;
+  request.collective = Collective::kAllToAllV;
+  request.demand = {0, 10, 20, 30, 0, 40, 50, 60, 0};
+  request.bytes = 70;
+  const StatusOr<PlanPair> pair = MakePlanPairSource(parts)(request);
+  ASSERT_TRUE(pair.ok()) << pair.status();
+  EXPECT_TRUE(Verify(pair->back).ok());
+  EXPECT_EQ(pair->back.block_units, (std::vector<int64_t>{0, 30, 50, 10, 0, 60, 20, 40, 0}));
 }
 
 TEST_F(PlanSourceTest, QuickPlansAreNotKept) {

@@ -385,6 +385,11 @@ bool LabelGoesAbove(const Topology& topology, const FabricLayout& layout, const 
   return above < below;
 }
 
+void DrawFigure(Point at, const std::string& figure, const std::string& caption, SvgWriter* svg) {
+  svg->AddText(at, figure, 20, kInk, "start", true);
+  svg->AddText(at + Point{0, 19}, caption, 12.5, kFaintInk);
+}
+
 double BarHeightFor(size_t trees) { return std::max(24.0, 10 + static_cast<double>(trees) * kBusStep); }
 
 std::string_view ColourOf(const TreeSheet& sheet, size_t tree) {

@@ -33,6 +33,9 @@ struct DrawnCut {
 /// Whether the label of a cut stands better above the fabric: where that is the shorter way to it.
 bool LabelGoesAbove(const Topology& topology, const FabricLayout& layout, const std::vector<NodeId>& nodes);
 
+/// A number with what it is under it.
+void DrawFigure(Point at, const std::string& figure, const std::string& caption, SvgWriter* svg);
+
 /// Height of a switch that `trees` trees may cross.
 double BarHeightFor(size_t trees);
 std::string_view ColourOf(const TreeSheet& sheet, size_t tree);

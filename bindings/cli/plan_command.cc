@@ -69,8 +69,15 @@ StatusOr<ExitCode> MakeAndReport(const PlanOptions& options) {
     }
     if (request.collective == Collective::kAllToAllV) {
       const Plan& plan = made.choice.plan;
-      MYCEL_ASSIGN_OR_RETURN(const SimResult sim, Simulate(plan, topology, SimOptionsFor(topology, request.bytes)));
+      MYCEL_ASSIGN_OR_RETURN(const SimResult sim,
+                             Simulate(plan, topology, ExchangeSimOptionsFor(topology, request.bytes)));
       report.scheduled_us = sim.time_us;
+      if (options.explain || !options.svg.empty()) {
+        StatusOr<ExchangeFacts> exchange = ExchangeFactsOf(topology, request, made);
+        // Servers that planner fast cannot join have no rates of their own to speak of.
+        if (!exchange.ok() && exchange.status().code() != StatusCode::kUnimplemented) return exchange.status();
+        if (exchange.ok()) report.exchange = *std::move(exchange);
+      }
     }
     verified = made.verified.ok();
     if (!options.out.empty()) MYCEL_RETURN_IF_ERROR(WriteFile(options.out, WritePlan(made.choice.plan)));
@@ -110,7 +117,9 @@ std::vector<Command> DeclarePlan(CLI::App& root) {
   app->add_option("--demand", arguments.demand, "alltoallv: CSV file, one row per sender, one byte count per receiver")
       ->type_name("M.csv");
   app->add_option("--out", options->out, "write the plan to this file")->type_name("FILE");
-  app->add_option("--svg", options->svg, "draw the machine, one root's trees and the bottleneck into this file")
+  app->add_option(
+         "--svg", options->svg,
+         "draw the machine, one root's trees and the bottleneck (alltoallv: servers and stages) into this file")
       ->type_name("FILE");
   AddNumber(app, "--repeat", &options->repeat, 1, kRepeatMax, "plan so many times; times are medians [1]");
   AddJson(app, &options->json);

@@ -307,6 +307,60 @@ TEST(Plan, AllToAllV) {
               HasSubstr("stage"));
 }
 
+// What rank 0 has for server s1 takes its own way out 800 us, and both ways of s0 half of that.
+constexpr const char* kSkewed =
+    "0,500000,4000000,0\n"
+    "0,0,0,0\n"
+    "0,0,0,0\n"
+    "0,1000000,0,0\n";
+
+TEST(Plan, ExplainsAnExchangeBetweenServers) {
+  const std::string file = WriteTemp("skewed.csv", kSkewed);
+  const std::string text = RunCli({"plan", "--topo", "servers-2x2", "--collective", "alltoallv", "--planner", "fast",
+                                   "--demand", file, "--explain"})
+                               .out;
+  for (const char* said : {"who has how much for whom, by server\n"
+                           "  KiB; in brackets what stays within a server\n"
+                           "  from \\ to         s0        s1  sends      time\n"
+                           "  s0         (488.3)      3906 \u2588   3906  400 us <\n"
+                           "  s1           976.6 \u2591     (0)    976.6  100 us  \n"
+                           "  gets         976.6      3906  \n"
+                           "  time        100 us    400 us  \n",
+                           "  lower bound              400 us, set by s0 (its row: what it sends)\n",
+                           "  without rebalancing      at least 800 us, the own way out of gpu0, 2 of the bound\n"
+                           "                           planner direct: ",
+                           "  moved for balance        2.384 MiB, 50 % of the 4.768 MiB between servers\n"
+                           "  passed on at the target  2.384 MiB, 50 % of the 4.768 MiB between servers\n",
+                           "  balance     =====      ",
+                           "  0 s0        .....111111111111111111111111111111111111111111111111111111.....  83.3 %\n"
+                           "  1 s1        .....00000000000000.............................................  20.8 %\n"
+                           "  passing on                                                             =====\n"
+                           "  480 us stage by stage, balance and passing on included; ",
+                           "  stage    time  who sends to whom\n"
+                           "      1  400 us  s0 -> s1 3.815 MiB, s1 -> s0 976.6 KiB\n"}) {
+    EXPECT_THAT(text, HasSubstr(said));
+  }
+  // Nothing of it where all ranks share a server.
+  const std::string inside =
+      RunCli({"plan", "--topo", "servers-1x4", "--collective", "alltoallv", "--demand", file, "--explain"}).out;
+  EXPECT_THAT(inside, Not(HasSubstr("by server")));
+  EXPECT_THAT(inside, HasSubstr("what to expect"));
+}
+
+TEST(Plan, ExplainsManyServersInShades) {
+  std::string demand;
+  for (int i = 0; i < 12; ++i) {
+    for (int j = 0; j < 12; ++j)
+      demand += std::to_string(i == j ? 0 : 1000 * (1 + (i + j) % 5)) + (j < 11 ? "," : "\n");
+  }
+  const std::string text = RunCli({"plan", "--topo", "servers-12x1", "--collective", "alltoallv", "--planner", "fast",
+                                   "--demand", WriteTemp("twelve.csv", demand), "--explain"})
+                               .out;
+  // Row 0: 1000 * (1 + j % 5) for j = 1, 2, ..., against 5000.
+  EXPECT_THAT(text, HasSubstr("\n   \u2592\u2593\u2588\u2588\u2591\u2592\u2593\u2588\u2588\u2591\u2592  s0  "));
+  EXPECT_THAT(text, HasSubstr("b s11"));
+}
+
 TEST(Plan, EveryBadDemandNamesTheCell) {
   struct Row {
     std::string text;

@@ -230,10 +230,13 @@ std::string PredictionText(const PlanReport& report, const SimResult& sim) {
 }  // namespace
 
 StatusOr<std::string> ExplainPlan(const PlanReport& report) {
-  SimOptions options = SimOptionsFor(report.topology, report.request.bytes);
+  const SimOptions options = report.request.collective == Collective::kAllToAllV
+                                 ? ExchangeSimOptionsFor(report.topology, report.request.bytes)
+                                 : SimOptionsFor(report.topology, report.request.bytes);
   MYCEL_ASSIGN_OR_RETURN(const SimResult sim, Simulate(report.made.choice.plan, report.topology, options));
   MYCEL_ASSIGN_OR_RETURN(const std::string tradeoff, TreeTradeoffText(report));
-  return PlanText(report) + ContestText(report) + OptimumText(report) + TreesText(report) + tradeoff +
+  const std::string exchange = report.exchange ? ExchangeText(*report.exchange, report.scheduled_us) : std::string();
+  return PlanText(report) + ContestText(report) + OptimumText(report) + exchange + TreesText(report) + tradeoff +
          LinksText(report) + PredictionText(report, sim);
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "bindings/cli/exchange_facts.h"
 #include "bindings/cli/plan_making.h"
 #include "core/spi/planner.h"
 #include "core/topo/topology.h"
@@ -22,6 +23,8 @@ struct PlanReport {
   /// What the topology's switches that copy or reduce would be worth; no plan uses them. Nothing when there are none.
   std::optional<InNetwork> in_network = std::nullopt;
   std::string in_network_unknown = {};  // why it could not be computed
+  /// alltoallv, where it is to be explained or drawn, and its servers are joined.
+  std::optional<ExchangeFacts> exchange = std::nullopt;
 };
 
 std::string PlanJson(const PlanReport& report);

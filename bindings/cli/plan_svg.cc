@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "bindings/cli/exchange_svg.h"
 #include "bindings/cli/panel_drawing.h"
 #include "bindings/cli/shown_trees.h"
 #include "bindings/cli/terminal.h"
@@ -184,11 +185,6 @@ class Page {
     }
   }
 
-  static void DrawFigure(Point at, const std::string& figure, const std::string& caption, SvgWriter* svg) {
-    svg->AddText(at, figure, 20, kInk, "start", true);
-    svg->AddText(at + Point{0, 19}, caption, 12.5, kFaintInk);
-  }
-
   void DrawSheet(const TreeSheet* sheet, SvgWriter* svg) const {
     if (sheet != nullptr) {
       svg->AddText({0, 18}, SheetTitle(*sheet, report_.request.collective), 16, kInk, "start", true);
@@ -279,6 +275,9 @@ class Page {
 }  // namespace
 
 StatusOr<std::string> DrawPlanSvg(const PlanReport& report) {
+  if (report.exchange && report.exchange->count() > 1 && report.exchange->between_bytes > 0) {
+    return DrawExchangeSvg(report, *report.exchange);
+  }
   MYCEL_ASSIGN_OR_RETURN(const std::vector<TreeSheet> sheets, ShownTrees(report.made.choice.schedule, report.topology));
   return Page(report, sheets).Draw();
 }

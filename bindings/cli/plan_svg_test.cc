@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <pugixml.hpp>
 #include <sstream>
 #include <string>
@@ -24,10 +25,11 @@ constexpr size_t kFileBytesMax = 4'000'000;
 /// A drawing with what is counted in it.
 struct Drawing {
   std::string text;
-  std::vector<std::string> ranks;   // labels of circles
-  std::vector<std::string> titles;  // of ranks and switches
-  std::vector<int> strands;         // of each tree
-  std::vector<std::string> texts;   // all
+  std::vector<std::string> ranks;      // labels of circles
+  std::vector<std::string> titles;     // of ranks and switches
+  std::vector<int> strands;            // of each tree
+  std::vector<std::string> texts;      // all
+  std::map<std::string, int> of_kind;  // elements by class
   int panels = 0;
   int switches = 0;
   int cuts = 0;
@@ -43,6 +45,7 @@ class Walker : public pugi::xml_tree_walker {
     EXPECT_NE(name, "script");
     EXPECT_NE(name, "image");
     EXPECT_FALSE(node.attribute("href") || node.attribute("xlink:href") || node.attribute("onload")) << name;
+    if (!kind.empty()) ++drawing_.of_kind[kind];
     if (name == "text") drawing_.texts.emplace_back(node.text().get());
     if (kind == "panel") ++drawing_.panels;
     if (kind == "switch") ++drawing_.switches;
@@ -152,6 +155,30 @@ TEST(PlanSvg, SaysWhatTheFiguresAre) {
   // Of a reduce-scatter the data leave the smaller side.
   EXPECT_THAT(Draw("dgx-a100-x2", "reduce_scatter", {"--planner", "forest"}).texts,
               testing::Contains(HasSubstr("1/x* = 3/65 ns/B: 1 rank, 325 GB/s out")));
+}
+
+TEST(PlanSvg, AnExchangeShowsItsServersAndStages) {
+  const std::string file = WriteTemp("skewed.csv", "0,500000,4000000,0\n0,0,0,0\n0,0,0,0\n0,1000000,0,0\n");
+  const std::vector<std::string> more = {"--planner", "fast", "--demand", file};
+  const Drawing drawing = Draw("servers-2x2", "alltoallv", more);
+  EXPECT_EQ(drawing.of_kind.at("cell"), 4);
+  EXPECT_EQ(drawing.of_kind.at("binding"), 1);
+  EXPECT_EQ(drawing.of_kind.at("send"), 2);
+  EXPECT_EQ(drawing.of_kind.at("balance"), 2);  // 2 MB move in s0, half a MB in s1
+  EXPECT_EQ(drawing.of_kind.at("onward"), 2);
+  for (const char* said : {"alltoallv on servers-2x2", "planner fast, 4 ranks in 2 servers", "lower bound",
+                           "What s0 sends sets the bound: 400 us", "1 stage, one to one",
+                           "Of 4.768 MiB between servers 2.384 MiB (50 %) move within their server for balance",
+                           "Without rebalancing at least 800 us (own way out of gpu0); planner direct: "}) {
+    EXPECT_THAT(drawing.texts, testing::Contains(HasSubstr(said)));
+  }
+  EXPECT_THAT(drawing.text, HasSubstr("s0 -&gt; s1 in stage 1: 3.815 MiB, 400 us"));
+  EXPECT_EQ(Draw("servers-2x2", "alltoallv", more).text, drawing.text);
+  // No stages with planner direct; within one server there is only the fabric to show.
+  const Drawing direct = Draw("servers-2x2", "alltoallv", {"--planner", "direct", "--demand", file});
+  EXPECT_THAT(direct.texts, testing::Contains(HasSubstr("This plan has no stages")));
+  EXPECT_EQ(direct.of_kind.count("send"), 0U);
+  EXPECT_EQ(Draw("servers-1x4", "alltoallv", {"--demand", file}).panels, 1);
 }
 
 TEST(PlanSvg, EqualCallsGiveEqualFiles) {

@@ -13,4 +13,13 @@ SimOptions SimOptionsFor(const Topology& topology, int64_t bytes) {
   return options;
 }
 
+SimOptions ExchangeSimOptionsFor(const Topology& topology, int64_t bytes) {
+  constexpr int32_t kRanksInFull = 32;
+  SimOptions options = SimOptionsFor(topology, bytes);
+  if (topology.rank_count() <= kRanksInFull) return options;
+  options.slices_max = 16;
+  options.messages_max = 200'000;
+  return options;
+}
+
 }  // namespace mycel::cli

@@ -9,5 +9,7 @@
 namespace mycel::cli {
 
 SimOptions SimOptionsFor(const Topology& topology, int64_t bytes);
+/// The same for an alltoallv: of many ranks only so much that it ends within seconds, as the chooser does it.
+SimOptions ExchangeSimOptionsFor(const Topology& topology, int64_t bytes);
 
 }  // namespace mycel::cli

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -86,6 +87,16 @@ std::string SizeText(int64_t bytes) {
   if (text.back() >= '0' && text.back() <= '9') return Counted(bytes, "byte");
   text.insert(text.size() - 1, " ");
   return text + "iB";
+}
+
+std::string RoughSize(int64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {" KiB", " MiB", " GiB", " TiB", " PiB"};
+  if (bytes < 1024) return SizeText(bytes);
+  auto value = static_cast<double>(bytes);
+  size_t power = 0;
+  // What would be rounded to 1024 of one unit is 1 of the next.
+  for (; value >= 1023.95 && power < kUnits.size(); ++power) value /= 1024;
+  return Decimal(value) + kUnits[power - 1];
 }
 
 std::string Percent(double fraction) {

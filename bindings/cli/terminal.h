@@ -24,6 +24,8 @@ std::string Decimal(double value, int digits = 4);
 std::string Duration(double us);
 /// A number of bytes for eyes: "64 MiB", "1000 bytes".
 std::string SizeText(int64_t bytes);
+/// About so many bytes: "454.4 MiB" where SizeText would say "476440075 bytes".
+std::string RoughSize(int64_t bytes);
 /// 0.1538 -> "15.4 %".
 std::string Percent(double fraction);
 /// A bar of `width` characters, `fraction` (0..1) of it filled.

@@ -38,7 +38,7 @@ struct Communicator::Bound {
 Communicator::Communicator(CommunicatorParts parts)
     : parts_(std::move(parts)),
       channels_(parts_.transport.get(), parts_.rank_count, parts_.channels_per_pair),
-      plans_(parts_.rank, parts_.plan_source) {
+      plans_(parts_.rank, parts_.plan_source, parts_.plan_pair_source) {
   MYCEL_CHECK(parts_.device != nullptr);
   boards_.resize(static_cast<size_t>(parts_.rank_count), nullptr);
   if (parts_.transport == nullptr) return;

@@ -37,6 +37,7 @@ struct CommunicatorParts {
   int32_t channels_per_pair = 2;         // the last one carries point-to-point messages
   const Device* device = nullptr;
   PlanSource plan_source;
+  PlanPairSource plan_pair_source;  // for exchanges that callers keep; may be empty where there are none
   WaitPolicy wait;
   int64_t timeout_ns = 0;
   size_t cache_bytes = 0;  // user buffers beyond this are written with non-temporal stores
@@ -190,7 +191,8 @@ class Communicator {
   Status PlanRows();
   Status BeginGather(const void* mine, void* all, size_t bytes, uint32_t salt);
   Status BeginMove(VectorPlan* plan);
-  StatusOr<VectorPlan> MakeVectorPlan(uint64_t key, std::vector<int64_t> demand);
+  StatusOr<VectorPlan> MakeVectorPlan(uint64_t key, const std::vector<int64_t>& demand,
+                                      const StatusOr<CachedPlan>& found);
   /// Ends an operation that all ranks refuse alike before anything moved: nothing stays.
   Status Decline(const Status& status);
 

@@ -4,6 +4,7 @@
 // drives several communicators through them. They share a sequence number and differ in salt, and the board shows one
 // agreement word throughout: ranks in different stages of one alltoallv do not disagree.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/base/check.h"
@@ -26,10 +27,9 @@ uint32_t AgreementOf(const CollectiveCall& call) {
   return MixSignature(what | kind, arrays.plan == nullptr ? 0 : arrays.plan->plan_hash ^ arrays.plan->key);
 }
 
-uint64_t SumOf(const std::vector<uint64_t>& values) {
-  uint64_t sum = 0;
-  for (const uint64_t value : values) sum += value;
-  return sum;
+template <typename T>
+T SumOf(const std::vector<T>& values) {
+  return std::accumulate(values.begin(), values.end(), T{0});
 }
 
 /// Whether the plan was made for these counts of this rank: true but for a collision of hashes.
@@ -120,26 +120,19 @@ Status Communicator::JudgeCounts() {
                      refused ? kRefusedSalt : kRowsSalt);
 }
 
-StatusOr<VectorPlan> Communicator::MakeVectorPlan(uint64_t key, std::vector<int64_t> demand) {
+StatusOr<VectorPlan> Communicator::MakeVectorPlan(uint64_t key, const std::vector<int64_t>& demand,
+                                                  const StatusOr<CachedPlan>& found) {
   const auto n = static_cast<size_t>(parts_.rank_count);
   VectorPlan made;
   made.key = key;
   made.last_used = sequence_;
-  int64_t total = 0;
-  for (const int64_t bytes : demand) total += bytes;
   for (size_t peer = 0; peer < n; ++peer) {
     made.send_bytes.push_back(static_cast<uint64_t>(demand[parts_.rank.index() * n + peer]));
     made.recv_bytes.push_back(static_cast<uint64_t>(demand[peer * n + parts_.rank.index()]));
   }
   made.send_total = SumOf(made.send_bytes);
   made.recv_total = SumOf(made.recv_bytes);
-  PlanRequest request;
-  request.collective = Collective::kAllToAllV;
-  request.bytes = total / parts_.rank_count;
-  request.demand = std::move(demand);
   const bool may_be_messages = current_.call.vector->make == nullptr && !parts_.message_planner.empty();
-  StatusOr<CachedPlan> found = plans_.Make(request);
-  stats_.plans_made = plans_.misses();
   if (may_be_messages && found.status().code() == StatusCode::kUnimplemented) {
     MYCEL_LOG(kInfo) << Where() << ": runs as messages; " << StatusMessage(found.status());
     made.planner = "none";
@@ -150,9 +143,9 @@ StatusOr<VectorPlan> Communicator::MakeVectorPlan(uint64_t key, std::vector<int6
   const CachedPlan& plan = *found;
   // A plan file may be for another matrix; a planner's units are the bytes it was asked for.
   for (size_t block = 0; block < n * n; ++block) {
-    if (plan.program.block_units.size() == n * n && plan.program.block_units[block] == request.demand[block]) continue;
+    if (plan.program.block_units.size() == n * n && plan.program.block_units[block] == demand[block]) continue;
     return InvalidArgument("the plan of planner '" + plan.planner + "' is for another matrix: this call has " +
-                           std::to_string(request.demand[block]) + " bytes from rank " + std::to_string(block / n) +
+                           std::to_string(demand[block]) + " bytes from rank " + std::to_string(block / n) +
                            " to rank " + std::to_string(block % n) + ", the plan " +
                            (plan.program.block_units.size() == n * n ? std::to_string(plan.program.block_units[block])
                                                                      : std::string("has no such block")));
@@ -173,21 +166,30 @@ Status Communicator::PlanRows() {
     demand[pair] = static_cast<int64_t>(vectors_.tables[pair] * element_bytes);
   }
   VectorPair* pair = current_.call.vector->make;
+  PlanRequest request;
+  request.collective = Collective::kAllToAllV;
+  request.bytes = SumOf(demand) / parts_.rank_count;
+  request.demand = demand;
   if (pair != nullptr) {
     std::vector<int64_t> transposed(n * n);
     for (size_t i = 0; i < n; ++i) {
       for (size_t j = 0; j < n; ++j) transposed[j * n + i] = demand[i * n + j];
     }
-    StatusOr<VectorPlan> dispatch = MakeVectorPlan(vectors_.key, std::move(demand));
+    StatusOr<PlanCache::Pair> found = plans_.MakePair(request);
+    stats_.plans_made = plans_.misses();
+    if (!found.ok()) return Decline(found.status());
+    StatusOr<VectorPlan> dispatch = MakeVectorPlan(vectors_.key, demand, std::move(found->there));
     if (!dispatch.ok()) return Decline(dispatch.status());
-    StatusOr<VectorPlan> combine = MakeVectorPlan(~vectors_.key, std::move(transposed));
+    StatusOr<VectorPlan> combine = MakeVectorPlan(~vectors_.key, transposed, std::move(found->back));
     if (!combine.ok()) return Decline(combine.status());
     pair->dispatch = *std::move(dispatch);
     pair->combine = *std::move(combine);
     pair->element_bytes = element_bytes;
     return Finish();
   }
-  StatusOr<VectorPlan> made = MakeVectorPlan(vectors_.key, std::move(demand));
+  const StatusOr<CachedPlan> found = plans_.Make(request);
+  stats_.plans_made = plans_.misses();
+  StatusOr<VectorPlan> made = MakeVectorPlan(vectors_.key, demand, found);
   // Planning is a pure function: what one rank cannot plan, none can.
   if (!made.ok()) return Decline(made.status());
   auto& known = vectors_.known;

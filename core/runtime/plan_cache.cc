@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "core/base/check.h"
 #include "core/plan/encode.h"
 
 namespace mycel {
@@ -28,6 +29,13 @@ StatusOr<CachedPlan> PlanCache::Make(const PlanRequest& request) {
   ++misses_;
   MYCEL_ASSIGN_OR_RETURN(const Plan plan, source_(request));
   return CachedPlan{Encode(plan, rank_), plan.planner};
+}
+
+StatusOr<PlanCache::Pair> PlanCache::MakePair(const PlanRequest& request) {
+  MYCEL_CHECK(pairs_ != nullptr);
+  ++misses_;
+  MYCEL_ASSIGN_OR_RETURN(const PlanPair pair, pairs_(request));
+  return Pair{{Encode(pair.there, rank_), pair.there.planner}, {Encode(pair.back, rank_), pair.back.planner}};
 }
 
 }  // namespace mycel

@@ -17,6 +17,14 @@ namespace mycel {
 /// Makes a verified plan; pure, equal on all ranks. Bindings pass the chooser in.
 using PlanSource = std::function<StatusOr<Plan>(const PlanRequest&)>;
 
+/// A plan for an alltoallv and one for the same traffic sent back.
+struct PlanPair {
+  Plan there;
+  Plan back;
+};
+/// Makes both from one schedule where it can; pure, verified, equal on all ranks.
+using PlanPairSource = std::function<StatusOr<PlanPair>(const PlanRequest&)>;
+
 struct PlanKey {
   Collective collective = Collective::kAllReduce;
   int32_t root = -1;
@@ -37,12 +45,20 @@ struct CachedPlan {
 /// Owner: the thread inside the communicator.
 class PlanCache {
  public:
-  PlanCache(Rank rank, PlanSource source) : rank_(rank), source_(std::move(source)) {}
+  /// `pairs` may be empty where MakePair is not called.
+  PlanCache(Rank rank, PlanSource source, PlanPairSource pairs)
+      : rank_(rank), source_(std::move(source)), pairs_(std::move(pairs)) {}
 
   /// The program for `key`; made on a miss. The pointer lives as long as the cache.
   StatusOr<const CachedPlan*> Find(const PlanKey& key);
   /// A program for a request that no bucket stands for (alltoallv); not kept here, but counted as a miss.
   StatusOr<CachedPlan> Make(const PlanRequest& request);
+  /// The same for both directions of an exchange; one miss.
+  struct Pair {
+    CachedPlan there;
+    CachedPlan back;
+  };
+  StatusOr<Pair> MakePair(const PlanRequest& request);
   uint64_t misses() const { return misses_; }
 
  private:
@@ -54,6 +70,7 @@ class PlanCache {
   };
   Rank rank_;
   PlanSource source_;
+  PlanPairSource pairs_;
   std::unordered_map<PlanKey, std::unique_ptr<CachedPlan>, KeyHash> plans_;
   uint64_t misses_ = 0;
 };

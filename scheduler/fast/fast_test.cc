@@ -285,6 +285,22 @@ TEST(Fast, AdversaryStaysWithinTheTheorem) {
   EXPECT_LE(*std::max_element(received.begin(), received.end()), 28 * kW);
 }
 
+TEST(Fast, OracleO17RoundingRaisesTheLongestLine) {
+  // Bytes 7, 4 / 9, 9 / 5, 3 over two ways out: 18 / 2 = 9 at least, 10 in whole units.
+  const StatusOr<fast::Cluster> cluster = fast::ClusterOf(Named("servers-3x2"));
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  StageMatrix traffic(3);
+  traffic.entries = {0, 7, 4, 9, 0, 9, 5, 3, 0};
+  fast::StageOptions options;
+  options.unit_bytes = 1;
+  for (const fast::Method method : {fast::Method::kExact, fast::Method::kLazy}) {
+    options.method = method;
+    const fast::Stages stages = fast::ChooseStages(*cluster, traffic, options);
+    EXPECT_EQ(stages.matrix.entries, (std::vector<int64_t>{0, 4, 2, 5, 0, 5, 3, 2, 0}));
+    EXPECT_EQ(stages.list.TotalLength(), 10);
+  }
+}
+
 TEST(Fast, MutatedPlansAreRefused) {
   Rng rng(26);
   const Topology topology = Named("servers-3x3");

@@ -258,7 +258,7 @@ int64_t StagedWidth(const Schedule& schedule, int32_t lanes) {
   if (lanes == 1 || busiest == 0) return widest;
   // Each tree has at most one part more than its units fill.
   const int64_t spare = std::max(lower::kPartEdgesMax / 2, lower::kPartEdgesMax - edges);
-  return std::min(widest, std::max({int64_t{1}, busiest * 3 / 2 / lanes, edge_units / spare + 1}));
+  return std::min(widest, std::max({int64_t{1}, busiest * 2 / lanes, edge_units / spare + 1}));
 }
 
 }  // namespace mycel

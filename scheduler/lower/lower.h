@@ -56,8 +56,8 @@ std::vector<PassInfo> LoweringPasses();
 /// tree overwrites what another tree sends (one-shot allreduce and alltoall do), or when there is no in-place form.
 bool AllowsDirect(const Schedule& schedule);
 
-/// Units of the widest tree that the pass "lanes" leaves whole in a v-collective's schedule of overlapping stages: one
-/// and a half times a fair lane's share of the busiest rank's stage hops.
+/// Units of the widest tree that the pass "lanes" leaves whole in a v-collective's schedule of overlapping stages:
+/// twice a fair lane's share of the busiest rank's stage hops.
 int64_t StagedWidth(const Schedule& schedule, int32_t lanes);
 
 /// The plan of `schedule`. InvalidArgument when the schedule is malformed (the tree is named) or an option is unknown.

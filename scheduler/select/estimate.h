@@ -82,6 +82,7 @@ class Estimate {
     return work_[rank * static_cast<size_t>(phases_) + static_cast<size_t>(phase)];
   }
   double HostUs(const CostModel& model, const Shape& shape, double slices) const;
+  int64_t WidestBytes(const Shape& shape) const;  // of the chunks that lowering leaves with this many lanes
   double SlicesOf(const Shape& shape) const;
   /// What each lane of the busiest rank does when all its lanes do the same.
   double LaneUs(const CostModel& model, const Shape& shape, double slices) const;
@@ -97,6 +98,7 @@ class Estimate {
   int32_t phases_ = 1;
   bool staged_ = false;          // stages overlap
   std::vector<int64_t> widths_;  // of overlapping stages: bytes of the widest chunk with 1, 2, 4, ... lanes
+  double mean_bytes_ = 0;        // of overlapping stages: of the chunks that travel
   int32_t depth_ = 1;            // of the pipeline: all phases, or the longest path of overlapping stages
   int64_t longest_bytes_ = 0;
   int32_t channel_messages_ = 0;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "scheduler/fast/fast.h"
 #include "scheduler/lower/lower.h"
 #include "scheduler/select/estimate.h"
 #include "scheduler/sim/sim.h"
@@ -64,6 +65,21 @@ void Refuse(const std::string& who, const Status& status, Contest* contest) {
   }
 }
 
+/// Relays of direct reads need memory for all that passes them (slots hold a few slices of it): at most this share of
+/// what a rank sends.
+constexpr int64_t kStagingShare = 10;
+
+bool FitsStaging(const Schedule& schedule, const PlanRequest& request) {
+  if (schedule.collective != Collective::kAllToAllV) return true;
+  std::vector<int64_t> relayed(static_cast<size_t>(schedule.rank_count));
+  for (const Tree& tree : schedule.trees) {
+    for (size_t hop = 0; hop + 1 < tree.down.size(); ++hop) {
+      relayed[tree.down[hop].target.index()] += tree.chunk.units();
+    }
+  }
+  return *std::max_element(relayed.begin(), relayed.end()) <= request.bytes / kStagingShare;
+}
+
 Status Enter(const Topology& topology, const PlanRequest& request, const CostModel& cost, Contest* contest) {
   MYCEL_ASSIGN_OR_RETURN(const std::vector<const Planner*> planners, PlannersFor(request));
   for (const Planner* planner : planners) {
@@ -83,7 +99,7 @@ Status Enter(const Topology& topology, const PlanRequest& request, const CostMod
         continue;
       }
       MYCEL_ASSIGN_OR_RETURN(Estimate estimate, Estimate::Make(*schedule, topology, request.bytes));
-      const bool direct = cost.allow_direct && AllowsDirect(*schedule);
+      const bool direct = cost.allow_direct && AllowsDirect(*schedule) && FitsStaging(*schedule, request);
       contest->entrants.push_back({*std::move(schedule), std::move(estimate), direct});
     }
   }
@@ -317,6 +333,18 @@ StatusOr<Choice> ChoosePlan(const Topology& topology, const PlanRequest& request
   for (auto& [candidate, entrant] : contest.candidates) choice.contest.push_back(std::move(candidate));
   for (Candidate& candidate : contest.refused) choice.contest.push_back(std::move(candidate));
   return choice;
+}
+
+StatusOr<Plan> PlanWayBack(const Choice& choice, const Topology& topology, const PlanRequest& request,
+                           const CostModel& cost) {
+  select::Contest contest;
+  Candidate shape = choice.contest.front();
+  MYCEL_ASSIGN_OR_RETURN(Schedule schedule, ReversedAllToAllV(choice.schedule, topology));
+  MYCEL_ASSIGN_OR_RETURN(select::Estimate estimate, select::Estimate::Make(schedule, topology, request.bytes));
+  const bool direct = cost.allow_direct && AllowsDirect(schedule) && select::FitsStaging(schedule, request);
+  if (shape.protocol == Protocol::kDirect && !direct) shape.protocol = Protocol::kSlot;
+  contest.entrants.push_back({std::move(schedule), std::move(estimate), direct});
+  return select::LowerCandidate(contest, {shape, 0}, topology, cost);
 }
 
 }  // namespace mycel

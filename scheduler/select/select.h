@@ -42,4 +42,9 @@ struct Choice {
 /// InvalidArgument for an unknown planner or variant, or a bad root or demand.
 StatusOr<Choice> ChoosePlan(const Topology& topology, const PlanRequest& request, const CostModel& cost);
 
+/// The plan for an alltoallv's traffic sent back: the schedule that won `request`, reversed (fast/fast.h) and lowered
+/// as it was. No second synthesis and no contest. InvalidArgument where a route has no way back.
+StatusOr<Plan> PlanWayBack(const Choice& choice, const Topology& topology, const PlanRequest& request,
+                           const CostModel& cost);
+
 }  // namespace mycel

@@ -172,8 +172,8 @@ class Buffers {
   int32_t* recv_ = nullptr;
 };
 
-std::unique_ptr<Communicator> Connected(const RankContext& context, RanksAre ranks_are, const Plan& plan,
-                                        uint64_t communicator) {
+std::unique_ptr<Communicator> Connected(const RankContext& context, RanksAre ranks_are, Protocol protocol,
+                                        PlanSource plan_source, uint64_t communicator) {
   TransportOptions options;
   options.rank = context.rank;
   options.rank_count = context.rank_count;
@@ -195,12 +195,12 @@ std::unique_ptr<Communicator> Connected(const RankContext& context, RanksAre ran
   const Status connected = parts.transport->Connect(*addresses, InSeconds(60));
   EXPECT_TRUE(connected.ok()) << connected;
   if (!connected.ok()) return nullptr;
-  EXPECT_TRUE(plan.protocol != Protocol::kDirect || parts.transport->AllReadDirectly());
+  EXPECT_TRUE(protocol != Protocol::kDirect || parts.transport->AllReadDirectly());
   parts.rank = context.rank;
   parts.rank_count = context.rank_count;
   parts.channels_per_pair = kChannelsPerPair;
   parts.device = &HostDevice();
-  parts.plan_source = [&plan](const PlanRequest&) -> StatusOr<Plan> { return plan; };
+  parts.plan_source = std::move(plan_source);
   parts.wait.oversubscribed = true;
   parts.timeout_ns = SecondsToNs(60);
   parts.cache_bytes = ~size_t{0};
@@ -233,7 +233,8 @@ void RunCalls(const Plan& plan, RanksAre ranks_are, const std::vector<Call>& cal
   const uint64_t communicator = static_cast<uint64_t>(getpid()) << 32;
   const Contract contract{plan.collective, plan.rank_count, plan.root};
   RunRanks(ranks_are, plan.rank_count, [&](const RankContext& context) {
-    const std::unique_ptr<Communicator> mine = Connected(context, ranks_are, plan, communicator);
+    const auto one_plan = [&plan](const PlanRequest&) -> StatusOr<Plan> { return plan; };
+    const std::unique_ptr<Communicator> mine = Connected(context, ranks_are, plan.protocol, one_plan, communicator);
     ASSERT_NE(mine, nullptr);
     std::vector<ChannelTraffic> before;
     for (size_t i = 0; i < calls.size(); ++i) {
@@ -367,6 +368,69 @@ TEST(ChannelTrafficDifferences, SeeOneByte) {
     EXPECT_NE(Differences(plan, 1009, wrong).find(NameOf(plan.channels[3])), std::string::npos);
   }
   EXPECT_NE(Differences(plan, 1010, carried), "");
+}
+
+/// An alltoallv on directly joined ranks, `bytes` from each to each.
+StatusOr<Plan> ExchangePlan(const Topology& topology, int64_t bytes, int64_t slice_bytes) {
+  Schedule schedule;
+  schedule.collective = Collective::kAllToAllV;
+  schedule.rank_count = topology.rank_count();
+  schedule.planner = "by hand";
+  const int32_t n = schedule.rank_count;
+  schedule.block_units.assign(static_cast<size_t>(n) * static_cast<size_t>(n), bytes);
+  for (int32_t block = 0; block < n * n; ++block) {
+    Tree tree;
+    tree.chunk = {block, 0, bytes};
+    tree.root = Rank(block / n);
+    if (block / n != block % n) tree.down.push_back({Rank(block / n), Rank(block % n), -1});
+    schedule.trees.push_back(tree);
+  }
+  LowerOptions options;
+  options.slice_bytes = slice_bytes;
+  options.channel_bytes = kPayloadBytes;
+  MYCEL_ASSIGN_OR_RETURN(Plan plan, Lower(schedule, topology, options));
+  MYCEL_RETURN_IF_ERROR(Verify(plan));
+  return plan;
+}
+
+// Ranks whose planners answer differently, for whatever reason, find out with the first message: the hash of the plan
+// rides in it. Nobody moves bytes by two plans, and nobody hangs.
+TEST(PlanHash, RanksWithDifferentPlansAreTold) {
+  const StatusOr<Topology> topology = LoadTopology("fullmesh-2");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  for (const bool differ : {false, true}) {
+    RunRanks(RanksAre::kThreads, 2, [&](const RankContext& context) {
+      const auto source = [&](const PlanRequest& request) -> StatusOr<Plan> {
+        const bool odd = differ && context.rank == Rank(1);
+        if (request.collective == Collective::kAllToAllV) return ExchangePlan(*topology, 4000, odd ? 256 : 512);
+        return PlanFor(*topology, request.collective, Protocol::kSlot);
+      };
+      const std::unique_ptr<Communicator> mine = Connected(context, RanksAre::kThreads, Protocol::kSlot, source,
+                                                           (static_cast<uint64_t>(getpid()) << 32) + 77 + differ);
+      ASSERT_NE(mine, nullptr);
+      const std::vector<size_t> counts = {1000, 1000}, at = {0, 1000};
+      std::vector<int32_t> send(2000, 7), recv(2000, -1);
+      VectorArrays arrays;
+      arrays.send_counts = arrays.recv_counts = counts.data();
+      arrays.send_at = arrays.recv_at = at.data();
+      CollectiveCall call;
+      call.collective = Collective::kAllToAllV;
+      call.type = kType;
+      call.send = send.data();
+      call.recv = recv.data();
+      call.count = 2000;
+      call.vector = &arrays;
+      const Status status = mine->Run(call);
+      if (differ) {
+        EXPECT_EQ(status.code(), InvalidUsage("").code()) << status;
+        EXPECT_NE(StatusMessage(status).find("disagrees"), std::string::npos) << status;
+      } else {
+        EXPECT_TRUE(status.ok()) << status;
+        EXPECT_EQ(recv, send);
+      }
+      context.Meet();  // nobody leaves before the others are done
+    });
+  }
 }
 
 }  // namespace

@@ -158,6 +158,7 @@ TEST_P(ByPlan, DispatchAndCombineBringEverythingBack) {
   const Environment environment({{"MYCEL_TOPO", machine.topology}, {"MYCEL_PLANNER", machine.planner}});
   const World world(machine.ranks);
   Rng rng(22);
+  world.Exchange(CountMatrix(machine.ranks), mycelFloat, 1);  // plans how counts are compared and gathered
   for (const NamedMatrix& sample : SampleMatrices(machine.ranks, 3000, &rng)) {
     SCOPED_TRACE(sample.name);
     const CountMatrix back = sample.matrix.Transposed();
@@ -168,8 +169,10 @@ TEST_P(ByPlan, DispatchAndCombineBringEverythingBack) {
         column.push_back(sample.matrix.At(peer, static_cast<size_t>(rank)));
       }
       mycelAllToAllvPlan_t plan = nullptr;
+      const uint64_t before = StatsOf(comm).plans_made;
       ASSERT_EQ(mycelAllToAllvPlanCreate(&plan, row.data(), column.data(), mycelFloat, comm), mycelSuccess)
           << mycelGetLastError(comm);
+      EXPECT_EQ(StatsOf(comm).plans_made, before + 1) << "one synthesis serves both directions";
       mycelStream_t stream = nullptr;
       ASSERT_EQ(mycelStreamCreate(&stream), mycelSuccess);
       for (uint64_t turn = 0; turn < 2; ++turn) {
@@ -178,6 +181,7 @@ TEST_P(ByPlan, DispatchAndCombineBringEverythingBack) {
         EXPECT_EQ(CheckExchange(back, rank, mycelFloat, turn + 9, PlannedExchange(plan, mycelCombine, on)), "");
       }
       EXPECT_EQ(mycelStreamDestroy(stream), mycelSuccess);
+      EXPECT_EQ(StatsOf(comm).plans_made, before + 1);
       EXPECT_EQ(mycelAllToAllvPlanDestroy(plan), mycelSuccess);
     });
   }
@@ -189,6 +193,35 @@ INSTANTIATE_TEST_SUITE_P(Machines, ByPlan, ::testing::ValuesIn(Machines()),
                            for (char& c : name) c = c == '-' ? '_' : c;
                            return name;
                          });
+
+// Servers and ranks a server from 1 to 6, by planner fast: half empty, one hot row, one hot column, counts that nothing
+// divides.
+TEST(EveryShape, OfServersBringsEveryByte) {
+  constexpr uint64_t kSeed = 25;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  Rng rng(kSeed);
+  int shapes = 0;
+  for (int servers = 1; servers <= 6; ++servers) {
+    for (int ranks = 1; ranks <= 6; ++ranks) {
+      const int n = servers * ranks;
+      if (n > 12 && !(servers == 4 && ranks == 5) && !(servers == 6 && ranks == 6)) continue;
+      const std::string topology = "servers-" + std::to_string(servers) + "x" + std::to_string(ranks);
+      SCOPED_TRACE(topology);
+      const Environment environment({{"MYCEL_TOPO", topology}, {"MYCEL_PLANNER", "fast"}, {"MYCEL_TIMEOUT", "60"}});
+      const World world(n);
+      uint64_t round = 0;
+      for (const NamedMatrix& sample : SampleMatrices(n, 1009, &rng)) {
+        if (n > 12 ? sample.name != "half empty" : sample.name != "half empty" && !sample.name.starts_with("one hot")) {
+          continue;
+        }
+        SCOPED_TRACE(sample.name);
+        world.Exchange(sample.matrix, mycelUint8, kSeed + round++);
+      }
+      ++shapes;
+    }
+  }
+  EXPECT_EQ(shapes, 25);
+}
 
 TEST(ByPlanInGroups, OneThreadDrivesAllRanksAndStreamsKeepTheArrays) {
   const Environment environment({{"MYCEL_TOPO", "servers-2x2"}, {"MYCEL_PLANNER", "direct"}});
