@@ -24,9 +24,11 @@ inline constexpr size_t kFunctionLinesMax = 100;  // 70 is the guide; past 100 i
 inline constexpr size_t kFileLinesMax = 800;      // 400 is the guide; past 600 ask which second noun it holds
 
 // rules_include.cc
-Findings CheckLayerLaw(const Tree& tree);       // core <- {scheduler, transport, kernels} <- bindings <- {tests, bench}
-Findings CheckCoreOrder(const Tree& tree);      // base <- topo <- plan <- spi <- runtime
-Findings CheckIncludePaths(const Tree& tree);   // from the repository root, no ".."
+Findings CheckLayerLaw(const Tree& tree);      // core <- {scheduler, transport, kernels} <- bindings <- {tests, bench}
+Findings CheckCoreOrder(const Tree& tree);     // base <- topo <- plan <- spi <- runtime
+Findings CheckIncludePaths(const Tree& tree);  // from the repository root, no ".."
+Findings CheckOwnHeaderFirst(
+    const Tree& tree);                          // x.cc's first include is x.h: its compile proves that x.h stands alone
 Findings CheckVendorHeaders(const Tree& tree);  // each third-party header only in its folders
 
 // rules_code.cc

@@ -122,6 +122,21 @@ Findings CheckIncludePaths(const Tree& tree) {
   return findings;
 }
 
+Findings CheckOwnHeaderFirst(const Tree& tree) {
+  std::set<std::string_view> paths;
+  for (const SourceFile& file : tree) paths.insert(file.path);
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    if (!file.path.ends_with(".cc")) continue;
+    const std::string own = file.path.substr(0, file.path.size() - 3) + ".h";
+    if (paths.count(own) == 0) continue;
+    if (!file.includes.empty() && file.includes.front().path == own) continue;
+    findings.push_back({"own-header-first", file.path, file.includes.empty() ? 0 : file.includes.front().line,
+                        "includes " + own + " not at all or not first; nothing else proves that it stands alone"});
+  }
+  return findings;
+}
+
 Findings CheckVendorHeaders(const Tree& tree) {
   Findings findings;
   ForEachInclude(tree, [&](const SourceFile& file, const Include& include) {

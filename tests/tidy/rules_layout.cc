@@ -193,9 +193,10 @@ Findings CheckReadmes(const Tree& tree) {
 
 Findings CheckAll(const Tree& tree) {
   Findings all;
-  for (const auto check : {CheckLayerLaw, CheckCoreOrder, CheckIncludePaths, CheckVendorHeaders, CheckWaiting,
-                           CheckAtomicOrders, CheckAbseilNames, CheckEnvironment, CheckPrinting, CheckUnfinished,
-                           CheckNames, CheckLineLength, CheckSizes, CheckPragmaOnce, CheckTargets, CheckReadmes}) {
+  for (const auto check :
+       {CheckLayerLaw, CheckCoreOrder, CheckIncludePaths, CheckOwnHeaderFirst, CheckVendorHeaders, CheckWaiting,
+        CheckAtomicOrders, CheckAbseilNames, CheckEnvironment, CheckPrinting, CheckUnfinished, CheckNames,
+        CheckLineLength, CheckSizes, CheckPragmaOnce, CheckTargets, CheckReadmes}) {
     for (Finding& finding : check(tree)) all.push_back(std::move(finding));
   }
   return all;

@@ -53,6 +53,21 @@ TEST(CoreOrder, IsBaseTopoPlanSpiRuntime) {
               IsEmpty());
 }
 
+TEST(OwnHeaderFirst, FindsALateAndAMissingOne) {
+  const Tree tree = MakeTree({{"core/base/a.h", ""},
+                              {"core/base/a.cc", "#include <string>\n#include \"core/base/a.h\"\n"},
+                              {"core/base/b.h", ""},
+                              {"core/base/b.cc", "// #include \"core/base/b.h\"\n"},
+                              {"core/base/c.h", ""},
+                              {"core/base/c.cc", "// Why.\n#include \"core/base/c.h\"\n\n#include <string>\n"},
+                              {"core/base/main.cc", "#include <string>\n"}});
+  const Findings findings = CheckOwnHeaderFirst(tree);
+  ASSERT_THAT(findings, SizeIs(2)) << ToText(findings);
+  EXPECT_EQ(findings[0].path, "core/base/a.cc");
+  EXPECT_EQ(findings[0].line, 1U);
+  EXPECT_EQ(findings[1].path, "core/base/b.cc");
+}
+
 TEST(IncludePaths, StartAtTheRootAndNameAFile) {
   const Tree tree =
       MakeTree({{"core/base/a.h", ""},

@@ -1,6 +1,9 @@
 // Runs clang-tidy over the product's sources and remembers what was clean: a file is looked at again only when it, a
 // header of ours that it includes, .clang-tidy or clang-tidy itself has changed. Usage:
 //   mycel_lint CLANG_TIDY ROOT BUILD     (BUILD has compile_commands.json)
+// Most of clang-tidy's time goes into the system's headers, once per run. Sources with the same flags that declare no
+// name twice are therefore looked at together, as one source that includes them. Where such a bundle has findings or
+// does not compile, its halves are looked at, down to the single source, whose findings are printed.
 // Clean results lie in $XDG_CACHE_HOME/mycel-lint, else $HOME/.cache/mycel-lint, else BUILD/lint. Exit 1 on findings.
 #include <algorithm>
 #include <atomic>
@@ -13,9 +16,13 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/tidy/source_text.h"
@@ -86,17 +93,48 @@ fs::path CacheFolder(const std::string& build) {
 
 struct Job {
   std::string path;
-  fs::path stamp;  // exists when the file was found clean
+  fs::path stamp;               // exists when the file was found clean
+  nlohmann::json command;       // its entry in compile_commands.json
+  std::string flags;            // that entry's command without the names of source and object
+  std::set<std::string> names;  // what it declares; empty: it must stay alone
 };
 
+using Bundle = std::vector<const Job*>;
+
+inline constexpr size_t kBundleSources = 8;
+
+/// What the file declares outside functions and classes: what can clash when two files are one source. Empty when the
+/// file defines macros or is C.
+std::set<std::string> DeclaredNames(const SourceFile& file) {
+  static const std::regex kMacro(R"(\s*#\s*(define|undef)\b.*)");
+  static const std::regex kDeclared(R"(^(?:struct|class|enum|enum class|using) (\w+)|^[^(]*\b(k[A-Z]\w*)\b)");
+  if (!file.path.ends_with(".cc")) return {};
+  std::set<std::string> names = {file.path};
+  for (const Function& function : file.functions) names.insert(function.name);
+  for (const std::string& line : file.lines) {
+    if (std::regex_match(line, kMacro)) return {};
+  }
+  for (const std::string& line : file.code) {
+    std::smatch match;
+    if (line.empty() || line.front() == ' ' || !std::regex_search(line, match, kDeclared)) continue;
+    names.insert(match[1].matched ? match[1].str() : match[2].str());
+  }
+  return names;
+}
+
 std::vector<Job> JobsOf(const Tree& tree, const std::string& tool, const std::string& root, const std::string& build) {
-  const std::string commands = ReadFile(fs::path(build) / "compile_commands.json");
+  std::map<std::string, nlohmann::json> commands;
+  for (nlohmann::json& entry : nlohmann::json::parse(ReadFile(fs::path(build) / "compile_commands.json"))) {
+    const auto source = entry.at("file").get<std::string>();
+    commands[source] = std::move(entry);
+  }
   const std::string configuration = ReadFile(fs::path(root) / ".clang-tidy") + Run(tool + " --version").first;
   Files files;
   for (const SourceFile& file : tree) files[file.path] = &file;
   std::vector<Job> jobs;
   for (const SourceFile& file : tree) {
-    if (file.IsTest() || commands.find("\"" + root + "/" + file.path + "\"") == std::string::npos) continue;
+    const auto command = commands.find(root + "/" + file.path);
+    if (file.IsTest() || command == commands.end()) continue;
     Hash hash;
     hash.Add(configuration);
     std::set<std::string> paths;  // by name: pointers have no order that stays
@@ -105,9 +143,83 @@ std::vector<Job> JobsOf(const Tree& tree, const std::string& tool, const std::st
       hash.Add(path);
       for (const std::string& line : files.find(path)->second->lines) hash.Add(line);
     }
-    jobs.push_back({file.path, CacheFolder(build) / hash.Text()});
+    const auto text = command->second.at("command").get<std::string>();
+    jobs.push_back({file.path, CacheFolder(build) / hash.Text(), command->second, text.substr(0, text.rfind(" -o ")),
+                    DeclaredNames(file)});
   }
   return jobs;
+}
+
+/// First fit, in the order of the tree, so that neighbours come together.
+std::vector<Bundle> Bundles(const std::vector<Job>& jobs) {
+  struct Open {
+    Bundle bundle;
+    std::set<std::string> names;
+  };
+  std::vector<Open> all;
+  for (const Job& job : jobs) {
+    const auto fits = [&](const Open& open) {
+      return !job.names.empty() && !open.names.empty() && open.bundle.size() < kBundleSources &&
+             open.bundle.front()->flags == job.flags &&
+             std::none_of(job.names.begin(), job.names.end(),
+                          [&](const std::string& name) { return open.names.count(name) != 0; });
+    };
+    auto open = std::find_if(all.begin(), all.end(), fits);
+    if (open == all.end()) open = all.insert(all.end(), Open{});
+    open->bundle.push_back(&job);
+    open->names.insert(job.names.begin(), job.names.end());
+  }
+  std::vector<Bundle> bundles;
+  for (Open& open : all) bundles.push_back(std::move(open.bundle));
+  // The large ones first: the last to end is then a small one.
+  std::stable_sort(bundles.begin(), bundles.end(),
+                   [](const Bundle& a, const Bundle& b) { return a.size() > b.size(); });
+  return bundles;
+}
+
+/// The workers' shared state.
+struct Work {
+  std::string tool;
+  std::string root;
+  fs::path scratch;  // of bundles: one folder each
+  std::atomic<size_t> next{0};
+  std::atomic<size_t> bundle{0};
+  std::atomic<size_t> bad{0};
+  std::mutex printing;
+};
+
+/// clang-tidy over `jobs` as one source.
+std::pair<std::string, int> LintTogether(Work& work, std::span<const Job* const> jobs) {
+  // relaxed: only its uniqueness matters.
+  const fs::path folder = work.scratch / std::to_string(work.bundle.fetch_add(1, std::memory_order_relaxed));
+  fs::create_directories(folder);
+  std::string source = work.root + "/" + jobs.front()->path;
+  nlohmann::json entry = jobs.front()->command;
+  if (jobs.size() > 1) {
+    source = (folder / "bundle.cc").string();
+    std::ofstream bundle(source);
+    for (const Job* job : jobs) bundle << "#include \"" << work.root << "/" << job->path << "\"\n";
+    fs::copy_file(fs::path(work.root) / ".clang-tidy", folder / ".clang-tidy", fs::copy_options::overwrite_existing);
+    entry["file"] = source;
+    entry["command"] = jobs.front()->flags + " -c " + source;
+  }
+  std::ofstream(folder / "compile_commands.json") << nlohmann::json::array({entry});
+  return Run(work.tool + " --quiet -p '" + folder.string() + "' --extra-arg=-Wno-unknown-warning-option '" + source +
+             "' 2>/dev/null");
+}
+
+void Lint(Work& work, std::span<const Job* const> jobs) {
+  const auto [output, status] = LintTogether(work, jobs);
+  if (status == 0) {
+    for (const Job* job : jobs) std::ofstream(job->stamp) << job->path << "\n";
+  } else if (jobs.size() > 1) {
+    Lint(work, jobs.first(jobs.size() / 2));
+    Lint(work, jobs.subspan(jobs.size() / 2));
+  } else {
+    work.bad.fetch_add(1, std::memory_order_relaxed);  // relaxed: read after join
+    const std::lock_guard<std::mutex> lock(work.printing);
+    std::cout << output << std::flush;
+  }
 }
 
 int Main(const std::string& tool, const std::string& root, const std::string& build) {
@@ -119,32 +231,30 @@ int Main(const std::string& tool, const std::string& root, const std::string& bu
   }
   const size_t all = jobs.size();
   std::erase_if(jobs, [](const Job& job) { return fs::exists(job.stamp); });
-  std::cout << all << " sources, " << all - jobs.size() << " known to be clean" << std::endl;
+  const std::vector<Bundle> bundles = Bundles(jobs);
+  std::cout << all << " sources, " << all - jobs.size() << " known to be clean, the others in " << bundles.size()
+            << " bundles" << std::endl;
   if (!jobs.empty()) fs::create_directories(jobs.front().stamp.parent_path());
 
-  std::atomic<size_t> next{0};
-  std::atomic<int> bad{0};
-  std::mutex printing;
-  const auto work = [&] {
+  Work work;
+  work.tool = tool;
+  work.root = root;
+  work.scratch = fs::path(build) / "lint-bundles";
+  fs::remove_all(work.scratch);
+  const auto run = [&] {
     // relaxed: a ticket counter; join publishes the results.
-    for (size_t i = next.fetch_add(1, std::memory_order_relaxed); i < jobs.size();
-         i = next.fetch_add(1, std::memory_order_relaxed)) {
-      const auto [output, status] = Run(tool + " --quiet -p '" + build + "' --extra-arg=-Wno-unknown-warning-option '" +
-                                        root + "/" + jobs[i].path + "' 2>/dev/null");
-      if (status == 0) {
-        std::ofstream(jobs[i].stamp) << jobs[i].path << "\n";
-        continue;
-      }
-      bad.fetch_add(1, std::memory_order_relaxed);  // relaxed: read after join
-      const std::lock_guard<std::mutex> lock(printing);
-      std::cout << output << std::flush;
+    for (size_t i = work.next.fetch_add(1, std::memory_order_relaxed); i < bundles.size();
+         i = work.next.fetch_add(1, std::memory_order_relaxed)) {
+      Lint(work, bundles[i]);
     }
   };
   std::vector<std::thread> workers;
-  for (size_t i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) workers.emplace_back(work);
+  for (size_t i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) workers.emplace_back(run);
   for (std::thread& worker : workers) worker.join();
-  std::cout << bad.load(std::memory_order_relaxed) << " of " << jobs.size() << " sources have findings\n";
-  return bad.load(std::memory_order_relaxed) == 0 ? 0 : 1;
+  const size_t bad = work.bad.load(std::memory_order_relaxed);
+  std::cout << bad << " of " << jobs.size() << " sources have findings; clang-tidy ran "
+            << work.bundle.load(std::memory_order_relaxed) << " times\n";
+  return bad == 0 ? 0 : 1;
 }
 
 }  // namespace
