@@ -180,8 +180,9 @@ class Page {
              ColumnBinds(a) ? kCutColour : kOnwardColour, svg,
              facts_.servers[a] + " gets: " + Duration(facts_.in_us[a]));
       if (numbers || ColumnBinds(a)) {
-        svg->AddText({x + cell_ / 2, kTitle + side + 22 + in}, Duration(facts_.in_us[a]), numbers ? 10.5 : 11,
-                     ColumnBinds(a) ? kCutColour : kFaintInk, "middle", ColumnBinds(a));
+        svg->AddText({x + cell_ / 2, kTitle + side + 22 + in}, Duration(facts_.in_us[a]),
+                     std::clamp(cell_ * 0.18, 9.0, 10.5), ColumnBinds(a) ? kCutColour : kFaintInk, "middle",
+                     ColumnBinds(a));
       }
     }
     const Box all{kLabels, kTitle, side, side};
