@@ -259,10 +259,12 @@ mycelResult_t SubmitPoints(mycelComm* comm, std::span<const PointCall> calls, my
     return Report(RunIn(Inside(comm, function), function,
                         [calls](Communicator& communicator) { return communicator.RunPoints(calls); }));
   }
-  return Report(RunOrQueue(comm, stream, function,
-                           [kept = std::vector<PointCall>(calls.begin(), calls.end())](Communicator& communicator) {
-                             return communicator.RunPoints(kept);
-                           }));
+  return Report(Guarded(function, [&] {
+    return RunOrQueue(comm, stream, function,
+                      [kept = std::vector<PointCall>(calls.begin(), calls.end())](Communicator& communicator) {
+                        return communicator.RunPoints(kept);
+                      });
+  }));
 }
 
 }  // namespace mycel
