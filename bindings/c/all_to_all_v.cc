@@ -5,6 +5,7 @@
 
 #include "bindings/c/argument_checks.h"
 #include "bindings/c/group_state.h"
+#include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
 #include "bindings/c/mycel.h"
 #include "bindings/c/status_map.h"
@@ -48,7 +49,11 @@ CollectiveCall VectorCallOf(const VectorArguments& arguments, int32_t rank_count
 mycelResult_t SubmitLegs(const CollectiveCall& call, mycelComm_t comm, mycelStream_t stream, const char* function) {
   thread_local std::vector<PointCall> legs;
   legs.clear();
-  AppendLegs(call, comm->rank, comm->rank_count, &legs);
+  const Status listed = Guarded(function, [&] {
+    AppendLegs(call, comm->rank, comm->rank_count, &legs);
+    return OkStatus();
+  });
+  if (!listed.ok()) return Refuse(listed);
   for (const PointCall& leg : legs) {
     const Status status = CheckCount(leg.count, static_cast<mycelDataType_t>(leg.type), function);
     if (!status.ok()) return Refuse(status);
@@ -111,8 +116,14 @@ mycelResult_t mycelAllToAllvPlanCreate(mycelAllToAllvPlan_t* plan, const size_t*
   if (status.ok() && (plan == nullptr || sendcounts == nullptr || recvcounts == nullptr)) {
     status = mycel::InvalidArgument("mycelAllToAllvPlanCreate: plan, sendcounts and recvcounts must not be NULL");
   }
+  mycelAllToAllvPlan_t made = nullptr;
+  if (status.ok()) {
+    status = mycel::Guarded(kFunction, [&] {
+      made = mycel::NewVectorHandle(comm, static_cast<mycel::DataType>(datatype));
+      return mycel::OkStatus();
+    });
+  }
   if (!status.ok()) return mycel::Refuse(status);
-  mycelAllToAllvPlan_t made = mycel::NewVectorHandle(comm, static_cast<mycel::DataType>(datatype));
   mycel::VectorArrays arrays;
   arrays.send_counts = sendcounts;
   arrays.recv_counts = recvcounts;

@@ -288,10 +288,12 @@ mycelResult_t SubmitPoints(mycelComm* comm, std::span<const PointCall> calls, my
     return Report(RunIn(Inside(comm, function), function,
                         [calls](Communicator& communicator) { return communicator.RunPoints(calls); }));
   }
-  const Status queued = RunOrQueue(
-      comm, stream, function, [kept = std::vector<PointCall>(calls.begin(), calls.end())](Communicator& communicator) {
-        return communicator.RunPoints(kept);
-      });
+  const Status queued = Guarded(function, [&] {
+    return RunOrQueue(comm, stream, function,
+                      [kept = std::vector<PointCall>(calls.begin(), calls.end())](Communicator& communicator) {
+                        return communicator.RunPoints(kept);
+                      });
+  });
   return queued.ok() ? Accepted(comm, stream) : Report(queued);
 }
 

@@ -8,7 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <exception>
+#include <new>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,6 +24,32 @@
 #include "tests/reports/exact_call.h"
 #include "tests/reports/refuse_call.h"
 #include "tests/reports/ways.h"
+
+namespace {
+
+// Allocations of this process by operator new until one is refused; 0: none will be.
+std::atomic<int64_t> g_allocations_left{0};
+std::atomic<bool> g_allocation_refused{false};
+
+void* Allocate(size_t bytes) {
+  if (g_allocations_left.load(std::memory_order_relaxed) > 0 && g_allocations_left.fetch_sub(1) == 1) {
+    g_allocation_refused = true;
+    return nullptr;
+  }
+  return std::malloc(bytes > 0 ? bytes : 1);
+}
+
+}  // namespace
+
+// Of the whole program, libmycel included.
+void* operator new(size_t bytes) {
+  void* memory = Allocate(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return Allocate(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace mycel::reports {
 namespace {
@@ -134,6 +163,82 @@ TEST(ResourcesSharedMemory, ASmallDevShmDoesNotMatter) {
       },
       options);
   for (const RankOutcome& outcome : outcomes) EXPECT_EQ(outcome.exit_code, 0) << outcome.note;
+}
+
+constexpr int kThrown = 79;      // something came through the C border
+constexpr int kNotRefused = 78;  // exit code: there were fewer allocations
+
+/// The `nth` allocation of this process from now on is refused; 0: none.
+void RefuseAllocation(int64_t nth) {
+  g_allocation_refused = false;
+  g_allocations_left = nth;
+}
+
+/// Whether it has been; from now on none is.
+bool AllocationWasRefused() {
+  g_allocations_left = 0;
+  return g_allocation_refused;
+}
+
+/// One call of each kind, without an allocation of our own. The first error.
+mycelResult_t CallEach(mycelComm_t comm, int rank) {
+  static float send[30'000];
+  static float recv[30'000];
+  mycelResult_t result = mycelAllReduce(send, recv, 10, mycelFloat, mycelSum, comm, nullptr);
+  if (result == mycelSuccess) result = mycelAllReduce(send, recv, 30'000, mycelFloat, mycelSum, comm, nullptr);
+  if (result == mycelSuccess) result = mycelBcast(send, 100, mycelFloat, 2, comm, nullptr);
+  const size_t counts[3] = {1, 2, 3};
+  const size_t received[3] = {counts[rank], counts[rank], counts[rank]};
+  const size_t at[3] = {0, 100, 200};
+  if (result == mycelSuccess) {
+    result = mycelAllToAllv(send, counts, at, recv, received, at, mycelFloat, comm, nullptr);
+  }
+  if (result == mycelSuccess) {
+    mycelGroupStart();
+    mycelSend(send, 7, mycelFloat, (rank + 1) % 3, comm, nullptr);
+    mycelRecv(recv, 7, mycelFloat, (rank + 2) % 3, comm, nullptr);
+    result = mycelGroupEnd();
+  }
+  return result == mycelSuccess ? mycelBarrier(comm, nullptr) : result;
+}
+
+// D10: memory is refused to one rank once, at every allocation in turn (some of them here, all with REPORTS_SCALE=10):
+// of creating a communicator and of calls. No process dies of it, and every rank ends with an error or with success. A
+// rank that has not joined yet cannot tell anybody: the others end at the deadline.
+TEST(ResourcesMemory, AnyAllocationRefusedToOneRankIsAnError) {
+  const NothingLeft nothing_left;
+  const Environment environment({{"MYCEL_TIMEOUT", "1"}});
+  const bool all = Scaled(1) >= 10;
+  bool refused = true;
+  for (int64_t nth = all ? 1 : 25; refused; nth += all ? 1 : nth / 2) {
+    SCOPED_TRACE("allocation " + std::to_string(nth));
+    const int64_t start = NowNs();
+    RunOptions options;
+    options.before_init = [nth](int rank) { RefuseAllocation(rank == 1 ? nth : 0); };
+    const auto outcomes = RunRanks(
+        3,
+        [](mycelComm_t comm, int rank) {
+          mycelResult_t result = mycelSuccess;
+          try {
+            result = CallEach(comm, rank);
+          } catch (const std::exception& thrown) {
+            return kThrown;
+          }
+          const bool struck = AllocationWasRefused();
+          if (result != mycelSuccess) Note(mycelGetLastError(comm));
+          return result == mycelSuccess && rank == 1 && !struck ? kNotRefused : static_cast<int>(result);
+        },
+        options);
+    EXPECT_LT(NowNs() - start, 20 * kNsPerSecond);
+    refused = outcomes[1].exit_code != kNotRefused;
+    for (const RankOutcome& outcome : outcomes) {
+      EXPECT_EQ(outcome.signal, 0) << outcome.note;
+      // A refusal may be survived by the rank, but then by all.
+      const bool fine = outcome.exit_code == 0 || outcome.exit_code == kNotRefused;
+      EXPECT_EQ(fine, outcomes[1].exit_code == 0 || outcomes[1].exit_code == kNotRefused)
+          << outcome.exit_code << " " << outcome.note << " beside " << outcomes[1].exit_code << " " << outcomes[1].note;
+    }
+  }
 }
 
 }  // namespace

@@ -84,6 +84,7 @@ std::string Way::Name() const {
 }
 
 std::vector<std::string> RunOn(const Way& way, const RankBody& body, double timeout_s) {
+  const NothingLeft nothing_left;
   const Environment environment({{"MYCEL_PLANNER", way.planner}, {"MYCEL_TIMEOUT", NumberText(timeout_s)}});
   return way.live == RanksLive::kProcesses ? RunForked(way, body) : RunThreads(way, body);
 }

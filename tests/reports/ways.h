@@ -30,7 +30,7 @@ struct Way {
 using RankBody = std::function<std::string(mycelComm_t comm, int rank)>;
 
 /// Runs `body` on every rank of a new communicator; what each says is wrong, creation and sudden ends included. Every
-/// wait inside ends by `timeout_s` (MYCEL_TIMEOUT).
+/// wait inside ends by `timeout_s` (MYCEL_TIMEOUT). Nothing may be left (NothingLeft).
 std::vector<std::string> RunOn(const Way& way, const RankBody& body, double timeout_s = 30);
 /// The same, and nobody may find anything wrong.
 void ExpectRight(const Way& way, const RankBody& body);
