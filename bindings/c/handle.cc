@@ -223,8 +223,7 @@ Status CheckHandle(const mycelComm* handle, const char* function, Needs needs) {
   // acquire: pairs with the release in NewHandle.
   const uint64_t magic = handle->magic.load(std::memory_order_acquire);
   if (magic != kMycelLive) [[unlikely]] {
-    const Status status = CheckUncommon(*handle, magic, function, needs);
-    if (!status.ok()) return status;
+    MYCEL_RETURN_IF_ERROR(CheckUncommon(*handle, magic, function, needs));
   }
   if (handle->process_generation != ProcessGeneration()) [[unlikely]]
     return OtherProcess(function);
