@@ -129,8 +129,12 @@ mycelResult_t mycelAllToAllvPlanCreate(mycelAllToAllvPlan_t* plan, const size_t*
   arrays.recv_counts = recvcounts;
   arrays.make = &made->pair;
   const mycel::VectorArguments arguments{nullptr, nullptr, &arrays, made->type};
-  const mycelResult_t result =
-      mycel::Submit(comm, mycel::VectorCallOf(arguments, comm->rank_count), nullptr, kFunction);
+  mycelResult_t result = mycel::Submit(comm, mycel::VectorCallOf(arguments, comm->rank_count), nullptr, kFunction);
+  if (result == mycelInProgress) {
+    // The communicator does not block, but a plan that is not there cannot be handed out.
+    mycel::AwaitStreams(comm);
+    result = mycel::Report(mycel::TakeAsyncError(comm));
+  }
   if (result == mycelSuccess) {
     *plan = made;
   } else {

@@ -102,7 +102,10 @@ Status Enqueue(mycelStream_t stream, const std::vector<mycelComm*>& comms, const
                std::function<Status()> run) {
   const std::lock_guard<std::mutex> lock(TicketMutex());
   HostStream* queue = stream == nullptr ? comms.front()->own_stream.get() : static_cast<HostStream*>(stream);
-  if (queue == nullptr) return CheckHandle(comms.front(), function);  // it has ended since
+  if (queue == nullptr) {
+    return AbortedError(std::string(function) +
+                        ": the communicator was aborted or destroyed before this operation began");
+  }
   const std::vector<Ticket> tickets = TakeTickets(comms);
   const bool own = stream == nullptr;
   Status queued = Guarded(function, [&] {

@@ -125,9 +125,9 @@ void Fill(mycelComm* handle, Composed composed) {
   handle->rank_count = composed.communicator->rank_count();
   handle->plans_vectors = composed.communicator->plans_vectors();
   handle->blocking = composed.lineage->config.is_blocking();
-  handle->lineage = std::move(composed.lineage);
   if (!handle->blocking) handle->own_stream = std::make_unique<HostStream>();
   const std::lock_guard<std::mutex> fields(handle->mutex);
+  handle->lineage = std::move(composed.lineage);
   handle->communicator = std::move(composed.communicator);
 }
 
@@ -140,6 +140,7 @@ void Reclaim(mycelComm* handle) {
     const std::lock_guard<std::mutex> lock(handle->mutex);
     communicator = std::move(handle->communicator);
     stream = std::move(handle->own_stream);
+    handle->lineage.reset();
     handle->start_error = OkStatus();
     handle->async_error = OkStatus();
     // What streams still hold belongs to the past.
@@ -151,7 +152,6 @@ void Reclaim(mycelComm* handle) {
   }
   communicator.reset();
   ForgetWindows(handle, handle->generation.load(std::memory_order_relaxed) - 1);
-  handle->lineage.reset();
   Vacate(handle);
   // Its worker may wait for its turn inside, to find that there is none.
   stream.reset();
@@ -223,8 +223,7 @@ Status CheckHandle(const mycelComm* handle, const char* function, Needs needs) {
   // acquire: pairs with the release in NewHandle.
   const uint64_t magic = handle->magic.load(std::memory_order_acquire);
   if (magic != kMycelLive) [[unlikely]] {
-    const Status status = CheckUncommon(*handle, magic, function, needs);
-    if (!status.ok()) return status;
+    MYCEL_RETURN_IF_ERROR(CheckUncommon(*handle, magic, function, needs));
   }
   if (handle->process_generation != ProcessGeneration()) [[unlikely]]
     return OtherProcess(function);
@@ -325,6 +324,11 @@ Status TakeAsyncError(mycelComm* handle) {
   if (error.ok()) error = handle->async_error;
   handle->async_error = OkStatus();
   return error;
+}
+
+std::shared_ptr<const Lineage> LineageOf(mycelComm* handle) {
+  const std::lock_guard<std::mutex> lock(handle->mutex);
+  return handle->lineage;
 }
 
 void TakeNoMoreOperations(mycelComm* handle) {

@@ -43,11 +43,11 @@ struct mycelComm {
   int32_t rank_count = 0;
   bool plans_vectors = false;  // CommunicatorParts::plans_vectors
   bool blocking = true;        // false: operations with a NULL stream are queued on own_stream
-  std::shared_ptr<const mycel::Lineage> lineage;
   uint32_t process_generation = 0;
   // Exchanged under both `busy` and `mutex`: whoever holds one of them may use it.
   std::unique_ptr<mycel::Communicator> communicator;
   std::unique_ptr<mycel::HostStream> own_stream;  // guarded by TicketMutex; null when blocking
+  std::shared_ptr<const mycel::Lineage> lineage;  // guarded by `mutex`
   mycel::Status start_error;                      // guarded by `mutex`: why there is no communicator
   mycel::Status async_error;                      // guarded by `mutex`: of an operation on own_stream; not told yet
   std::atomic<int32_t> queued{0};                 // operations on streams that have not finished; of this generation
@@ -115,6 +115,8 @@ Status RevokeCommunicator(mycelComm* handle, const char* function);
 Status ErrorOf(mycelComm* handle);
 /// The same, or else an error that left the communicator usable, which is told once.
 Status TakeAsyncError(mycelComm* handle);
+/// What its descendants take from it; null when it has ended since the caller's check.
+std::shared_ptr<const Lineage> LineageOf(mycelComm* handle);
 /// Operations are refused from here on; those that are queued still run.
 void TakeNoMoreOperations(mycelComm* handle);
 

@@ -358,12 +358,12 @@ typedef enum {
 } mycelDirection_t;
 
 /* Collective: plans an alltoallv of these counts (arrays of nranks entries, in elements, read before return) in both
- * directions. Waits for the other ranks; moves no data. Inside a group, *plan may be used after mycelGroupEnd; if that
- * fails, *plan can only be destroyed. The plan belongs to `comm`. The combine plan is the dispatch plan walked
- * backwards: one synthesis for both (with a plan file, or over links of one direction, it is planned anew).
- * InvalidArgument (also on every rank: counts beyond 2^50 bytes a pair or 2^62 in all), InvalidUsage (counts disagree:
- * names the pair and both numbers, on every rank; or the planner does not serve alltoallv), RemoteError, Timeout,
- * Aborted. */
+ * directions. Waits for the other ranks (with blocking 0, too); moves no data. Inside a group, *plan may be used after
+ * mycelGroupEnd; if that fails, *plan can only be destroyed. The plan belongs to `comm`. The combine plan is the
+ * dispatch plan walked backwards: one synthesis for both (with a plan file, or over links of one direction, it is
+ * planned anew). InvalidArgument (also on every rank: counts beyond 2^50 bytes a pair or 2^62 in all), InvalidUsage
+ * (counts disagree: names the pair and both numbers, on every rank; or the planner does not serve alltoallv),
+ * RemoteError, Timeout, Aborted. */
 MYCEL_API mycelResult_t mycelAllToAllvPlanCreate(mycelAllToAllvPlan_t* plan, const size_t* sendcounts,
                                                  const size_t* recvcounts, mycelDataType_t datatype, mycelComm_t comm);
 /* Collective: runs the plan in one direction, like mycelAllToAllv but without comparing counts: every rank runs the

@@ -106,7 +106,10 @@ mycelResult_t AcceptShrink(mycelComm_t comm, const int* excluded, int count, myc
   if (!remaining.ok()) return Refuse(remaining.status());
   const StatusOr<CommConfig> read = ReadConfig(config, kFunction);
   if (!read.ok()) return Refuse(read.status());
-  const std::shared_ptr<const Lineage> lineage = comm->lineage;
+  const std::shared_ptr<const Lineage> lineage = LineageOf(comm);
+  if (lineage == nullptr) {
+    return Refuse(InvalidArgument(std::string(kFunction) + ": the communicator was destroyed or aborted meanwhile"));
+  }
   const CommConfig wanted = Inherit(*read, lineage->config);
   const uint64_t generation = comm->generation.load(std::memory_order_relaxed);
   return Create(newcomm, wanted.is_blocking(), kFunction,

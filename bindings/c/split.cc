@@ -141,7 +141,10 @@ mycelResult_t AcceptSplit(mycelComm_t comm, const Wish& wish, mycelComm_t* newco
   const StatusOr<CommConfig> read = ReadConfig(config, function);
   if (status.ok()) status = read.status();
   if (!status.ok()) return Refuse(status);
-  const std::shared_ptr<const Lineage> lineage = comm->lineage;
+  const std::shared_ptr<const Lineage> lineage = LineageOf(comm);
+  if (lineage == nullptr) {
+    return Refuse(InvalidArgument(std::string(function) + ": the communicator was destroyed or aborted meanwhile"));
+  }
   const CommConfig wanted = Inherit(*read, lineage->config);
   if (wanted.is_blocking()) {
     return Create(newcomm, true, function, [comm, lineage, wish, wanted, function] {

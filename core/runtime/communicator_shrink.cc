@@ -113,7 +113,7 @@ StatusOr<Communicator::Place> Communicator::MeetSurvivors(std::span<const Rank> 
     }
     waiter.Pause();
   }
-  const StatusOr<Place> place = host();
+  StatusOr<Place> place = host();
   ShrinkBoard& mine = board_->shrink;
   mine.failure = place.ok() ? 0 : 1 + static_cast<uint32_t>(place.status().code());
   if (place.ok()) std::memcpy(mine.place, place->data(), place->size());

@@ -61,7 +61,7 @@ mycelResult_t Settle(mycelComm_t comm) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (state == mycelInProgress && std::chrono::steady_clock::now() < until) {
     EXPECT_EQ(mycelCommGetAsyncError(comm, &state), mycelSuccess);
-    std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return state;
 }
@@ -119,13 +119,13 @@ TEST(Config, PlannerThatDoesNotExistIsRefused) {
 
 TEST(Config, TimeoutAndNameCount) {
   mycelConfig_t config = MYCEL_CONFIG_INITIALIZER;
-  config.timeout = 0.3;
+  config.timeout = 1;
   config.commName = "tp0";
   const auto comms = Create(2, &config);
   int value = 1;
   const double seconds = SecondsOf(
       [&] { EXPECT_EQ(mycelAllReduce(&value, &value, 1, mycelInt32, mycelSum, comms[0], nullptr), mycelTimeout); });
-  EXPECT_GE(seconds, 0.3);
+  EXPECT_GE(seconds, 1);
   EXPECT_LT(seconds, 10);
   EXPECT_THAT(mycelGetLastError(comms[0]), HasSubstr("rank 0 of tp0, operation 1"));
   Destroy(comms);
@@ -365,7 +365,7 @@ TEST(Shrink, RanksThatExcludeOthersAreToldSo) {
 
 TEST(Shrink, AMissingRankIsNamedInTime) {
   mycelConfig_t config = MYCEL_CONFIG_INITIALIZER;
-  config.timeout = 0.3;
+  config.timeout = 1;
   const auto comms = Create(3, &config);
   const int excluded[] = {0};
   mycelComm_t rest = nullptr;
@@ -519,6 +519,26 @@ TEST(NonBlocking, OneThreadDoesEverythingByPolling) {
   Destroy(comms);
 }
 
+TEST(NonBlocking, PlansOfExchangesAreThereWhenTheirCreationReturns) {
+  mycelConfig_t config = NonBlocking();
+  const auto comms = Create(2, &config);
+  OnThreads(2, [&](size_t rank) {
+    const size_t counts[] = {3, 3};
+    const size_t places[] = {0, 3};
+    mycelAllToAllvPlan_t plan = nullptr;
+    ASSERT_EQ(mycelAllToAllvPlanCreate(&plan, counts, counts, mycelInt32, comms[rank]), mycelSuccess)
+        << mycelGetLastError(nullptr);
+    std::vector<int> send(6, static_cast<int>(rank));
+    std::vector<int> recv(6, -1);
+    EXPECT_EQ(mycelAllToAllvPlanRun(plan, mycelDispatch, send.data(), places, recv.data(), places, nullptr),
+              mycelInProgress);
+    EXPECT_EQ(Settle(comms[rank]), mycelSuccess);
+    EXPECT_EQ(recv, (std::vector<int>{0, 0, 0, 1, 1, 1}));
+    EXPECT_EQ(mycelAllToAllvPlanDestroy(plan), mycelSuccess);
+  });
+  Destroy(comms);
+}
+
 TEST(NonBlocking, ErrorsOfQueuedOperationsAreToldOnce) {
   mycelConfig_t config = NonBlocking();
   const auto comms = Create(1, &config);
@@ -563,20 +583,6 @@ TEST(NonBlocking, AbortDuringCreationIsToldToTheOthers) {
   EXPECT_EQ(Settle(waiting), mycelRemoteError);
   EXPECT_THAT(mycelGetLastError(waiting), HasSubstr("rank 1"));
   EXPECT_EQ(mycelCommDestroy(waiting), mycelSuccess);
-}
-
-TEST(NonBlocking, AMissingRankIsNamedInTime) {
-  mycelConfig_t config = NonBlocking();
-  config.timeout = 0.5;
-  mycelUniqueId id;
-  ASSERT_EQ(mycelGetUniqueId(&id), mycelSuccess);
-  mycelComm_t comm = nullptr;
-  ASSERT_EQ(mycelCommInitRankConfig(&comm, 2, id, 0, &config), mycelInProgress);
-  EXPECT_EQ(Settle(comm), mycelTimeout);
-  EXPECT_THAT(mycelGetLastError(comm), HasSubstr("rank 1"));
-  int count = 0;
-  EXPECT_EQ(mycelCommCount(comm, &count), mycelTimeout);
-  EXPECT_EQ(mycelCommDestroy(comm), mycelSuccess);
 }
 
 TEST(QueryLast, TellsWhatServedTheCall) {
