@@ -87,7 +87,7 @@ class Generator {
   int64_t Whole(size_t element, int rank) const {
     if (*op_ == ReduceOp::kAvg) return Average(element, rank);
     const bool scaled = *op_ == ReduceOp::kPreMulSum;
-    if (*op_ != ReduceOp::kSum && !scaled) return NonZero(Bits(element, rank), WholeMax(type_));
+    if (*op_ != ReduceOp::kSum && !scaled) return Extreme(Bits(element, rank));
     const int64_t most = WholeMax(type_) / (scaled ? 2 : 1);
     return IsActive(element, rank, most) ? NonZero(Bits(element, rank), std::max<int64_t>(most / ranks_, 1)) : 0;
   }
@@ -96,6 +96,16 @@ class Generator {
   bool IsActive(size_t element, int rank, int64_t most) const {
     const int64_t stride = (ranks_ + most - 1) / most;
     return (static_cast<int64_t>(element) + rank) % stride == 0;
+  }
+
+  /// For max and min: exact, and so many different ones that the largest of many ranks is often one rank's alone.
+  int64_t Extreme(uint64_t random) const {
+    if (SizeOf(type_) > 1) return NonZero(random, WholeMax(type_));
+    // 8-bit floats count to 16 and 8 only: numbers of full precision, doubled 0 to 4 times.
+    const int64_t half = WholeMax(type_) / 2;
+    const auto magnitude = half + static_cast<int64_t>((random >> 8) % static_cast<uint64_t>(half));
+    const int64_t doubled = magnitude << ((random >> 32) % 5);
+    return (random & 1) != 0 ? -doubled : doubled;
   }
 
   /// 1..max, of either sign if the type has signs.
@@ -126,7 +136,8 @@ class Generator {
     if (!is_paired || left < 2) return average;
     const int64_t each = left / (ranks_ / 2 * 2);
     if (each > 0) return average + sign * NonZero(random, std::abs(average) + each);
-    return IsActive(element, pair, left / 2) ? average + sign * (std::abs(average) + 1) : average;
+    const int64_t turned = (random & 1) != 0 ? sign : -sign;
+    return IsActive(element, pair, left / 2) ? average + turned * (std::abs(average) + 1) : average;
   }
 
   DataType type_;

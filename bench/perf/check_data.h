@@ -4,12 +4,13 @@
 // order and grouping, is exact in the type itself; so a result is right or wrong bit for bit, whatever plan made it:
 //
 //   sum   integers: any numbers (sums wrap); floating: whole numbers, none 0, whose magnitudes over all ranks add up to
-//         what the type holds exactly (f8e5m2: 8, f8e4m3: 16, bfloat16: 256, half: 2048); mulsum: to half of that,
-//         since the ranks' factors are 1 and 2
-//   avg   such whole numbers for integers too (int8: 127, uint8: 255, int16: 32767), and the sum is a multiple of the
-//   number of ranks prod  integers: any odd numbers (products wrap, and never become 0); floating: plus or minus powers
-//   of two max, min  whole numbers of either sign, integers from the whole range band, bor, bxor  any integers none
-//   (only moved) any bits at all, NaNs among them
+//         what the type holds exactly (f8e5m2: 8, f8e4m3: 16, bfloat16: 256, half: 2048)
+//   mulsum  the same to half of that, since the ranks' factors are 1 and 2
+//   avg   such whole numbers for integers too (int8: 127, uint8: 255), and the sum is a multiple of the number of ranks
+//   prod  integers: any odd numbers (products wrap, and never become 0); floating: plus or minus powers of two
+//   max, min  whole numbers of either sign (8-bit floats: all up to some power of two), integers from the whole range
+//   band, bor, bxor  any integers
+//   none  (only moved) any bits at all, NaNs among them
 //
 // With more ranks than such a sum has room for (256 for bfloat16), only as many contribute a number that is not 0. An
 // average in integers cannot show an error that its truncation hides: of uint8, one contribution added twice at 16

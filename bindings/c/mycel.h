@@ -25,20 +25,21 @@
  *
  * Arithmetic, for every plan and device
  *  - sum, prod. Integers wrap (modulo 2^bits, two's complement). float32 and float64 add and multiply in their own
- *    precision. float16, bfloat16 and the 8-bit types are combined in float32 and rounded once, to nearest even, where
- * a rank combines what it has received; a chain of ranks therefore rounds once a hop (in reproducible mode once in
+ *    precision. float16, bfloat16 and the 8-bit types are combined in float32 and rounded once, to nearest even, by
+ *    each rank that combines what it has received; a chain of ranks rounds once a hop (in reproducible mode once in
  *    all). What is too large becomes infinity; float8e4m3 has none and takes its largest number, 448 or -448.
- *  - avg divides the sum by the number of ranks. Floating: in the accumulator, before that rounding. Integers: the
- * exact sum of all ranks, which never wraps, truncated toward zero; it is planned like a reproducible reduction.
+ *  - avg divides the sum by the number of ranks. Floating: in the accumulator, before that rounding; a sum that is
+ *    infinite there (float32's range is bfloat16's) stays so. Integers: the exact sum of all ranks, which never
+ *    wraps, truncated toward zero; planned like a reproducible reduction.
  *  - max, min. A NaN on any rank makes the result NaN, on every rank; -0.0 is below +0.0.
  *  - band, bor, bxor: integers only.
  *  - NaN results have one bit pattern, quiet and without sign, but on a communicator of one rank, which copies.
  *  - All ranks get identical bits, always.
- *  - Reproducible mode (MYCEL_REPRODUCIBLE=on): every element is ((x0 op x1) op x2) ... in rank order, rounded once.
- * Its bits depend on the ranks' values and their number only: not on size, position, alignment, slices, planner, in or
- *    out of place, or what ran before. A named planner or plan file that cannot do this is passed over; an error where
- *    the topology does not let every rank reach every other without relays. Without it, order and grouping follow the
- *    plan, which follows from the size, the root, the topology and the settings: equal for equal calls.
+ *  - Reproducible mode (MYCEL_REPRODUCIBLE=on): every element is ((x0 op x1) op x2) ... in rank order, rounded
+ *    once. Its bits depend on the ranks' values and their number only: not on size, position, alignment, slices,
+ *    planner, in or out of place, or what ran before. A named planner or plan file that cannot do this is passed
+ *    over; where the topology does not let every rank reach every other without relays, it is an error. Without it,
+ *    order and grouping follow the plan, which follows from the size, the root, the topology and the settings.
  */
 #ifndef MYCEL_H_
 #define MYCEL_H_

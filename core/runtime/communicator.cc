@@ -59,7 +59,8 @@ PlanKey Communicator::PlanKeyOf(const CollectiveCall& call, int64_t bytes) const
   key.collective = call.collective;
   key.root = call.root;
   key.bucket_bytes = BucketOf(bytes);
-  key.reproducible = InfoOf(call.collective).reduces && (parts_.reproducible || NeedsRankOrder(call));
+  // A barrier combines nothing, so any order will do, also where the topology has no plan in rank order.
+  key.reproducible = InfoOf(call.collective).reduces && !call.barrier && (parts_.reproducible || NeedsRankOrder(call));
   return key;
 }
 
@@ -341,7 +342,7 @@ CommunicatorStats Communicator::stats() const {
     stats.messages += channel.messages;
     stats.message_bytes += channel.bytes;
   }
-  stats.scratch_bytes = scratch_bytes_;
+  stats.scratch_bytes = scratch_bytes_ + scaled_bytes_;
   if (parts_.transport != nullptr) stats.window_reads = parts_.transport->WindowReads();
   return stats;
 }

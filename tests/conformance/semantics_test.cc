@@ -348,6 +348,20 @@ INSTANTIATE_TEST_SUITE_P(Planners, Semantics,
                                             ::testing::Values(2, 3, 5)),
                          NameOfCase);
 
+TEST(Reproducible, WhereNoPlanKeepsTheOrderReductionsSaySoAndTheRestRuns) {
+  const Environment environment({{"MYCEL_REPRODUCIBLE", "on"}, {"MYCEL_TOPO", "ring4"}});
+  const Ranks ranks(4);
+  ranks.Each([](int rank, mycelComm_t comm) {
+    EXPECT_EQ(mycelBarrier(comm, nullptr), mycelSuccess) << mycelGetLastError(comm);
+    std::vector<float> all(4);
+    const auto mine = static_cast<float>(rank);
+    EXPECT_EQ(mycelAllGather(&mine, all.data(), 1, mycelFloat, comm, nullptr), mycelSuccess) << mycelGetLastError(comm);
+    EXPECT_EQ(all, (std::vector<float>{0, 1, 2, 3}));
+    EXPECT_NE(mycelAllReduce(&mine, all.data(), 1, mycelFloat, mycelSum, comm, nullptr), mycelSuccess);
+    EXPECT_THAT(mycelGetLastError(comm), HasSubstr("no planner serves reproducible allreduce"));
+  });
+}
+
 // ---- Operations as things that live and die ------------------------------------------------------------------------
 
 TEST(RedOps, BitwiseOperationsRefuseFloatsNamingWhatTheyTake) {

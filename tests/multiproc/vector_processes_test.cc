@@ -1,4 +1,4 @@
-// alltoallv by plan between processes: direct reads of the peers' memory and slots, and who says what when counts
+// v-collectives by plan between processes: direct reads of the peers' memory and slots, and who says what when counts
 // disagree or a rank dies in the middle.
 #include <signal.h>
 #include <unistd.h>
@@ -46,6 +46,52 @@ TEST_P(VectorProcesses, EveryByteArrives) {
     return 0;
   });
   for (const RankOutcome& outcome : outcomes) EXPECT_EQ(outcome.exit_code, 0) << "seed " << kSeed << outcome.note;
+}
+
+/// allgatherv and reduce_scatterv (of ranks' own factors) of blocks that are large, small and empty.
+std::string CheckBlocks(mycelComm_t comm, int rank, size_t scale) {
+  const std::vector<size_t> counts = {scale, 0, 3 * scale + 1, scale / 2};
+  const std::vector<size_t> at = {0, 0, scale, 4 * scale + 1};
+  const size_t total = 4 * scale + 1 + scale / 2;
+  const auto me = static_cast<size_t>(rank);
+  std::vector<int32_t> all(total, -1);
+  for (size_t e = 0; e < counts[me]; ++e) all[at[me] + e] = rank;
+  if (mycelAllGatherv(all.data() + at[me], counts[me], all.data(), counts.data(), at.data(), mycelInt32, comm,
+                      nullptr) != mycelSuccess) {
+    return mycelGetLastError(comm);
+  }
+  for (size_t source = 0; source < counts.size(); ++source) {
+    for (size_t e = 0; e < counts[source]; ++e) {
+      if (all[at[source] + e] != static_cast<int32_t>(source)) return "allgatherv: wrong data";
+    }
+  }
+  int32_t factor = rank + 1;
+  mycelRedOp_t op = mycelSum;
+  if (mycelRedOpCreatePreMulSum(&op, &factor, mycelInt32, mycelScalarHostImmediate, comm) != mycelSuccess) {
+    return mycelGetLastError(nullptr);
+  }
+  std::vector<int32_t> mine(counts[me]);
+  if (mycelReduceScatterv(all.data(), mine.data(), counts.data(), mycelInt32, op, comm, nullptr) != mycelSuccess) {
+    return mycelGetLastError(comm);
+  }
+  for (const int32_t value : mine) {
+    if (value != 10 * rank) return "reduce_scatterv: wrong data";
+  }
+  return mycelRedOpDestroy(op, comm) == mycelSuccess ? "" : mycelGetLastError(nullptr);
+}
+
+TEST_P(VectorProcesses, BlocksOfUnlikeCounts) {
+  Use("host-4", "auto", GetParam());
+  const auto outcomes = RunRanks(4, [](mycelComm_t comm, int rank) {
+    for (const size_t scale : {size_t{4}, size_t{1000}, size_t{300'000}}) {
+      const std::string wrong = CheckBlocks(comm, rank, scale);
+      if (wrong.empty()) continue;
+      Note(wrong);
+      return 1;
+    }
+    return 0;
+  });
+  for (const RankOutcome& outcome : outcomes) EXPECT_EQ(outcome.exit_code, 0) << outcome.note;
 }
 
 INSTANTIATE_TEST_SUITE_P(DirectReads, VectorProcesses, ::testing::Values("auto", "off"));

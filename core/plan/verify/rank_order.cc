@@ -15,37 +15,20 @@
 namespace mycel {
 namespace {
 
-/// Finds out whose own data an op's input is.
-class Origins {
- public:
-  Origins(const verify::FlatPlan& flat, const verify::Messages& messages) : flat_(flat), messages_(messages) {}
-
-  /// The rank whose send buffer input `input` of `op` is, perhaps passed on by others; invalid when it is something
-  /// else: a partial sum, or data that lay in memory on its way.
-  Rank Of(int32_t op, int32_t input) const {
-    // A message's producer comes before its consumer, so this ends.
-    while (true) {
-      const Op& it = flat_.op(op);
-      const Operand& operand = flat_.plan.InputsOf(it)[input];
-      if (operand.kind == Operand::Kind::kSend) return flat_.RankOf(op);
-      if (operand.kind != Operand::Kind::kChannel) return Rank();
-      op = ProducerOf(op, input);
-      if (flat_.op(op).inputs != 1) return Rank();
-      input = 0;
-    }
+/// Whose own data a message is, perhaps passed on by others; invalid when it is something else: a partial sum, or data
+/// that lay in memory on its way.
+Rank OriginOf(const verify::FlatPlan& flat, const verify::Messages& messages, int32_t message) {
+  // No way is longer than all ops, unless messages go round in circles, which Verify refuses.
+  for (int32_t hops = 0; hops < flat.op_count(); ++hops) {
+    const int32_t op = messages.producer[static_cast<size_t>(message)];
+    if (flat.op(op).inputs != 1) return Rank();
+    const Operand& operand = flat.plan.InputsOf(flat.op(op))[0];
+    if (operand.kind == Operand::Kind::kSend) return flat.RankOf(op);
+    if (operand.kind != Operand::Kind::kChannel) return Rank();
+    message = messages.read[static_cast<size_t>(messages.read_first[static_cast<size_t>(op)])];
   }
-
- private:
-  int32_t ProducerOf(int32_t op, int32_t input) const {
-    const Operand* inputs = flat_.plan.InputsOf(flat_.op(op));
-    int32_t message = messages_.read_first[static_cast<size_t>(op)];
-    for (int32_t i = 0; i < input; ++i) message += inputs[i].kind == Operand::Kind::kChannel ? 1 : 0;
-    return messages_.producer[static_cast<size_t>(messages_.read[static_cast<size_t>(message)])];
-  }
-
-  const verify::FlatPlan& flat_;
-  const verify::Messages& messages_;
-};
+  return Rank();
+}
 
 std::string NameOf(Rank rank) {
   return rank.valid() ? "the data of rank " + std::to_string(rank.value()) : std::string("no rank's own data");
@@ -66,7 +49,6 @@ Status CheckRankOrder(const Plan& plan) {
   MYCEL_RETURN_IF_ERROR(CheckStructure(plan));
   const verify::FlatPlan flat(plan);
   MYCEL_ASSIGN_OR_RETURN(const verify::Messages messages, verify::MatchMessages(flat));
-  const Origins origins(flat, messages);
   for (int32_t op = 0; op < flat.op_count(); ++op) {
     const Op& it = flat.op(op);
     if (it.inputs == 1 && !it.finish) continue;  // moves data
@@ -75,8 +57,14 @@ Status CheckRankOrder(const Plan& plan) {
                         " combines " + std::to_string(it.inputs) + " of " + std::to_string(plan.rank_count) +
                         " contributions, so the bits depend on how they are grouped");
     }
+    int32_t next_message = messages.read_first[static_cast<size_t>(op)];
     for (int32_t input = 0; input < it.inputs; ++input) {
-      const Rank origin = origins.Of(op, input);
+      const Operand& operand = plan.operands[static_cast<size_t>(it.operands + input)];
+      Rank origin;
+      if (operand.kind == Operand::Kind::kSend) origin = flat.RankOf(op);
+      if (operand.kind == Operand::Kind::kChannel) {
+        origin = OriginOf(flat, messages, messages.read[static_cast<size_t>(next_message++)]);
+      }
       if (origin == Rank(input)) continue;
       return Impossible("the plan of planner '" + plan.planner + "' is not reproducible: input " +
                         std::to_string(input) + " of " + flat.Describe(op) + " is " + NameOf(origin) +
