@@ -212,8 +212,10 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
 
   // One exchange carries the settings and, where they are bad, the reason: nobody is left waiting.
   const std::string mine = local.ok() ? "+" + Agreement(*read) : "-" + StatusMessage(local);
-  MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> settings_of, bootstrap.AllGather(mine, options.deadline));
+  StatusOr<std::vector<std::string>> exchanged = bootstrap.AllGather(mine, options.deadline);
+  // Our own mistake first: a rank that heard of it may have gone already, and the exchange failed for that.
   MYCEL_RETURN_IF_ERROR(local);
+  MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> settings_of, std::move(exchanged));
   for (size_t rank = 0; rank < settings_of.size(); ++rank) {
     if (settings_of[rank].empty() || settings_of[rank][0] != '+') {
       return RemoteError("rank " + std::to_string(rank) + ": " + settings_of[rank].substr(1));
