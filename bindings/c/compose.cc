@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "core/base/wait.h"
 #include "core/plan/verify.h"
 #include "core/runtime/plan_store.h"
+#include "core/runtime/status_signal.h"
 #include "core/topo/gallery.h"
 #include "kernels/host/host_device.h"
 #include "scheduler/select/cost_model.h"
@@ -39,6 +41,7 @@ struct Settings {
   std::string planner;
   std::string topology;
   std::string plan_file;
+  std::string trace_file;
 };
 
 StatusOr<Settings> ReadSettings() {
@@ -59,7 +62,12 @@ StatusOr<Settings> ReadSettings() {
   MYCEL_ASSIGN_OR_RETURN(settings.planner, EnvText(Env::kPlanner));
   MYCEL_ASSIGN_OR_RETURN(settings.topology, EnvText(Env::kTopo));
   MYCEL_ASSIGN_OR_RETURN(settings.plan_file, EnvText(Env::kPlanFile));
+  MYCEL_ASSIGN_OR_RETURN(settings.trace_file, EnvText(Env::kTrace));
   WarnOfUnknownEnv();
+  for (const EnvSetting& setting : DescribeEnv()) {
+    if (setting.from_environment)
+      MYCEL_LOG(kInfo) << EnvRow(setting.variable).name << "=" << setting.value << " (environment)";
+  }
   return settings;
 }
 
@@ -182,6 +190,12 @@ int32_t ServerCount(const Topology& topology) {
   return static_cast<int32_t>(servers.size());
 }
 
+/// Why the ranks do not read each other's memory, the better way for large messages.
+std::string WhyNotDirectly(const Settings& settings, const ComposeOptions& options, const Transport& transport) {
+  if (options.one_process) return "the ranks are threads, whose buffers may be gone before an error is seen";
+  return settings.direct == "off" ? "MYCEL_DIRECT=off" : transport.WhyNotDirectly();
+}
+
 /// Whether a plain alltoallv runs by a plan for its matrix. Inside one server there is nothing to plan unless asked to:
 /// messages need no agreement about counts.
 bool PlansVectors(const Settings& settings, const Topology& topology, const Plan* from_file) {
@@ -202,6 +216,11 @@ StatusOr<SteadyTime> InitDeadline() {
 StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const ComposeOptions& options) {
   const int32_t n = bootstrap.rank_count();
   SetLogRank(bootstrap.rank().value());
+  std::optional<InitLog> own_log;
+  if (options.log == nullptr) own_log.emplace(bootstrap.rank().value(), n);
+  InitLog& log = options.log == nullptr ? *own_log : *options.log;
+  InstallStatusSignal();
+  log.Begin("settings");
   StatusOr<Settings> read = ReadSettings();
   StatusOr<Topology> topology = read.ok() ? TopologyFor(*read, n) : StatusOr<Topology>(read.status());
   StatusOr<std::shared_ptr<const Plan>> from_file =
@@ -239,6 +258,7 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   wanted.rank_count = n;
   wanted.channels_per_pair = parts.channels_per_pair;
   wanted.payload_bytes = PayloadBytes(settings, n);
+  log.Begin("connect");
   if (n > 1) {
     const std::string token =
         std::to_string(cores) + ":" + std::to_string(reinterpret_cast<uintptr_t>(&parts)) + std::to_string(NowNs());
@@ -248,12 +268,20 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
     for (const std::string& of_rank : tokens) cores_for_plans = std::min(cores_for_plans, std::atoi(of_rank.c_str()));
     MYCEL_ASSIGN_OR_RETURN(parts.transport, Connect(bootstrap, settings, options, wanted));
   }
+  log.Begin("planner");
+  log.Identify(wanted.communicator, parts.name, parts.transport == nullptr ? "none" : parts.transport->name(),
+               settings.timeout_ns);
   CostModel cost = HostCostModel(n, cores_for_plans);
   cost.channel_bytes = static_cast<int64_t>(wanted.payload_bytes);
   // Not between threads of one process: a pointer into a buffer that its owner took back on an error would crash.
   cost.allow_direct = parts.transport != nullptr && !options.one_process && settings.direct != "off" &&
                       parts.transport->AllReadDirectly();
   PlanSourceParts source;
+  if (parts.transport != nullptr) {
+    source.transport = std::string(parts.transport->name()) + ", direct reads " +
+                       (cost.allow_direct ? "on" : "off: " + WhyNotDirectly(settings, options, *parts.transport));
+    MYCEL_LOG(kInfo) << "rank " << parts.rank.value() << " reaches all " << n << " ranks through " << source.transport;
+  }
   source.planner = settings.planner;
   source.topology = std::make_shared<const Topology>(*std::move(topology));
   source.from_file = *std::move(from_file);
@@ -264,6 +292,8 @@ StatusOr<std::unique_ptr<Communicator>> Compose(Bootstrap& bootstrap, const Comp
   source.cost = cost;
   source.store_folder = PlanStoreFolder();
   parts.plan_source = MakePlanSource(std::move(source));
+  parts.trace_file = settings.trace_file;
+  parts.status = log.Done();
   return std::make_unique<Communicator>(std::move(parts));
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/base/status.h"
 #include "core/runtime/communicator.h"
+#include "core/runtime/init_log.h"
 #include "core/spi/bootstrap.h"
 
 namespace mycel {
@@ -14,6 +15,8 @@ struct ComposeOptions {
   /// All ranks are threads of this process: channels in its heap instead of shared memory.
   bool one_process = false;
   SteadyTime deadline;
+  /// Times the phases; one of its own where this is null.
+  InitLog* log = nullptr;
 };
 
 /// Collective over the bootstrap's ranks. Reads the environment, connects, agrees on what must be equal everywhere

@@ -36,8 +36,11 @@ StatusOr<UniqueId> NewUniqueId() {
 /// Meets the others through `id` and puts the communicator together.
 Status InitRank(mycelComm_t* comm, int nranks, const UniqueId& id, int rank) {
   MYCEL_ASSIGN_OR_RETURN(const SteadyTime deadline, InitDeadline());
+  InitLog log(rank, nranks);
+  log.Begin("meet");
   MYCEL_ASSIGN_OR_RETURN(const std::unique_ptr<Bootstrap> bootstrap, JoinTcp(id, Rank(rank), nranks, deadline));
   ComposeOptions options;
+  options.log = &log;
   options.deadline = deadline;
   MYCEL_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator, Compose(*bootstrap, options));
   *comm = NewHandle(std::move(communicator));

@@ -23,6 +23,7 @@ struct PlanSourceParts {
   std::shared_ptr<const Plan> from_file;  // verified; null when there is none
   CostModel cost;
   std::string store_folder;  // of plan_store.h; empty keeps none
+  std::string transport;     // for the log: "shm, direct reads off: rank 1 ..."
   /// Plans that take longer to make are kept: reading one back takes about a tenth of a millisecond and more.
   int64_t kept_from_ns = 5'000'000;
 };

@@ -227,6 +227,9 @@ StatusOr<uint32_t> ShmTransport::Probe() {
                           ? EPERM
                           : ReadProcessMemory(member.identity.pid, state.probe_address, &word, sizeof(word));
     if (error == 0 && word == state.probe_word) continue;
+    direct_refusal_ = Self().who.name + " cannot read the memory of " + member.who.name +
+                      (member.process == nullptr ? ": they are in different pid namespaces"
+                                                 : ": " + ErrnoText(error == 0 ? EFAULT : error));
     if (shm_options_.direct == DirectMode::kAuto) return static_cast<uint32_t>(kDirectAllowed);
     return SystemError(Self().who.name + " cannot read the memory of " + member.who.name + " (" +
                        ErrnoText(error == 0 ? EFAULT : error) +
@@ -239,7 +242,14 @@ StatusOr<uint32_t> ShmTransport::Probe() {
 Status ShmTransport::AgreeOnDirect() {
   uint32_t all = kDirectAllowed | kDirectReads;
   for (size_t m = 0; m < members_.size(); ++m) {
-    all &= segment_->StateOf(static_cast<int32_t>(m)).direct;
+    const uint32_t one = segment_->StateOf(static_cast<int32_t>(m)).direct;
+    // Its own reason a rank knows best; of others it knows only that there is one.
+    if ((one & kDirectAllowed) == 0) {
+      direct_refusal_ = members_[m].who.name + " has MYCEL_DIRECT=off";
+    } else if ((one & kDirectReads) == 0 && (all & kDirectReads) != 0 && static_cast<int32_t>(m) != self_) {
+      direct_refusal_ = members_[m].who.name + " cannot read the others' memory";
+    }
+    all &= one;
     if (shm_options_.direct == DirectMode::kOn && (all & kDirectReads) == 0) {
       return SystemError(Self().who.name + " must read other ranks' memory (MYCEL_DIRECT=on), but " +
                          members_[m].who.name + " cannot or may not: set MYCEL_DIRECT alike on all ranks");
@@ -361,6 +371,12 @@ RankBoard* ShmTransport::BoardOf(Rank rank) {
 Status ShmTransport::CheckAlive(Rank peer) {
   const int32_t m = MemberOf(peer);
   return m < 0 ? OkStatus() : CheckMember(m);
+}
+
+std::string ShmTransport::ConditionOf(Rank peer) {
+  const int32_t m = MemberOf(peer);
+  if (m < 0 || members_[static_cast<size_t>(m)].process == nullptr) return std::string();
+  return members_[static_cast<size_t>(m)].process->Condition();
 }
 
 Status ShmTransport::DirectRead(Rank peer, uint64_t address, void* target, size_t bytes) {
