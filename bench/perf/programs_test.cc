@@ -132,6 +132,15 @@ TEST(Programs, TextIsThatOfNcclTests) {
   EXPECT_THAT(run.text, HasSubstr("\n# Collective test concluded: all_reduce_perf\n"));
 }
 
+TEST(Programs, ASuccessfulRunSaysNothingOnStandardError) {
+  for (const char* ways : {"--procs 2", "-t 2"}) {
+    // Standard error into the pipe, standard output away.
+    const Outcome run = RunProgram("all_reduce_perf -b 8 -e 64K -f 64 -n 2 " + std::string(ways) +
+                                   " 3>&1 1>/dev/null 2>&3 3>&-; echo exit $?; true");
+    EXPECT_EQ(run.text, "exit 0\n") << ways;
+  }
+}
+
 TEST(Programs, WrongElementIsCountedAndFailsTheRun) {
   for (const char* program : {"all_reduce_perf", "alltoall_perf", "sendrecv_perf", "reduce_scatter_perf"}) {
     const Outcome run = RunProgram(std::string(program) + " --procs 2 -b 1K -e 1K -n 2", "PERF_TEST_CORRUPT=1");

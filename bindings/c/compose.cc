@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "core/base/wait.h"
 #include "core/plan/verify.h"
 #include "core/runtime/plan_store.h"
+#include "core/runtime/status_signal.h"
 #include "core/topo/gallery.h"
 #include "core/topo/subset.h"
 #include "kernels/host/host_device.h"
@@ -42,6 +44,7 @@ struct Settings {
   std::string plan_file;
   int32_t lanes_min = 1;
   int32_t lanes_max = 1;
+  std::string trace_file;
 };
 
 /// A field of the config goes before the variable.
@@ -77,7 +80,12 @@ StatusOr<Settings> ReadSettings(const CommConfig& config) {
   Override("config.reproducible", reproducible, Env::kReproducible, &settings.reproducible);
   settings.lanes_max = config.lanes_max.value_or(std::max(1, config.lanes_min.value_or(1)));
   settings.lanes_min = config.lanes_min.value_or(1);
+  MYCEL_ASSIGN_OR_RETURN(settings.trace_file, EnvText(Env::kTrace));
   WarnOfUnknownEnv();
+  for (const EnvSetting& setting : DescribeEnv()) {
+    if (setting.from_environment)
+      MYCEL_LOG(kInfo) << EnvRow(setting.variable).name << "=" << setting.value << " (environment)";
+  }
   return settings;
 }
 
@@ -187,6 +195,12 @@ int32_t ServerCount(const Topology& topology) {
   return static_cast<int32_t>(servers.size());
 }
 
+/// Why the ranks do not read each other's memory, the better way for large messages.
+std::string WhyNotDirectly(const Settings& settings, const ComposeOptions& options, const Transport& transport) {
+  if (options.one_process) return "the ranks are threads, whose buffers may be gone before an error is seen";
+  return settings.direct == "off" ? "MYCEL_DIRECT=off" : transport.WhyNotDirectly();
+}
+
 /// Whether a plain alltoallv runs by a plan for its matrix. Inside one server there is nothing to plan unless asked to:
 /// messages need no agreement about counts.
 bool PlansVectors(const Settings& settings, const Topology& topology, const Plan* from_file) {
@@ -208,6 +222,11 @@ StatusOr<SteadyTime> InitDeadline(const CommConfig& config) {
 StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) {
   const int32_t n = bootstrap.rank_count();
   SetLogRank(bootstrap.rank().value());
+  std::optional<InitLog> own_log;
+  if (options.log == nullptr) own_log.emplace(bootstrap.rank().value(), n);
+  InitLog& log = options.log == nullptr ? *own_log : *options.log;
+  InstallStatusSignal();
+  log.Begin("settings");
   StatusOr<Settings> read = ReadSettings(options.config);
   bool named_topology = false;
   StatusOr<Topology> topology =
@@ -220,8 +239,10 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
 
   // One exchange carries the settings and, where they are bad, the reason: nobody is left waiting.
   const std::string mine = local.ok() ? "+" + Agreement(*read) : "-" + StatusMessage(local);
-  MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> settings_of, bootstrap.AllGather(mine, options.deadline));
+  StatusOr<std::vector<std::string>> exchanged = bootstrap.AllGather(mine, options.deadline);
+  // Our own mistake first: a rank that heard of it may have gone already, and the exchange failed for that.
   MYCEL_RETURN_IF_ERROR(local);
+  MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> settings_of, std::move(exchanged));
   for (size_t rank = 0; rank < settings_of.size(); ++rank) {
     if (settings_of[rank].empty() || settings_of[rank][0] != '+') {
       return RemoteError("rank " + std::to_string(rank) + ": " + settings_of[rank].substr(1));
@@ -249,6 +270,7 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
   wanted.channels_per_pair = parts.channels_per_pair;
   wanted.payload_bytes = PayloadBytes(settings, n);
   bool between_servers = false;
+  log.Begin("connect");
   if (n > 1) {
     const std::string token =
         std::to_string(cores) + ":" + std::to_string(reinterpret_cast<uintptr_t>(&parts)) + std::to_string(NowNs());
@@ -268,12 +290,20 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
       MYCEL_RETURN_IF_ERROR(topology.status());
     }
   }
+  log.Begin("planner");
+  log.Identify(wanted.communicator, parts.name, parts.transport == nullptr ? "none" : parts.transport->name(),
+               settings.timeout_ns);
   CostModel cost = between_servers ? NetworkCostModel() : HostCostModel(n, cores_for_plans);
   cost.channel_bytes = static_cast<int64_t>(wanted.payload_bytes);
   // Not between threads of one process: a pointer into a buffer that its owner took back on an error would crash.
   cost.allow_direct = parts.transport != nullptr && !options.one_process && settings.transport.direct != "off" &&
                       parts.transport->AllReadDirectly();
   PlanSourceParts source;
+  if (parts.transport != nullptr) {
+    source.transport = std::string(parts.transport->name()) + ", direct reads " +
+                       (cost.allow_direct ? "on" : "off: " + WhyNotDirectly(settings, options, *parts.transport));
+    MYCEL_LOG(kInfo) << "rank " << parts.rank.value() << " reaches all " << n << " ranks through " << source.transport;
+  }
   source.planner = settings.planner;
   source.topology = std::make_shared<const Topology>(*std::move(topology));
   source.from_file = *std::move(from_file);
@@ -291,6 +321,8 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
   lineage->one_process = options.one_process;
   parts.plan_pair_source = MakePlanPairSource(source);
   parts.plan_source = MakePlanSource(std::move(source));
+  parts.trace_file = settings.trace_file;
+  parts.status = log.Done();
   return Composed{std::make_unique<Communicator>(std::move(parts)), std::move(lineage)};
 }
 

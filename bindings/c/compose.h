@@ -9,6 +9,7 @@
 #include "bindings/c/config.h"
 #include "core/base/status.h"
 #include "core/runtime/communicator.h"
+#include "core/runtime/init_log.h"
 #include "core/spi/bootstrap.h"
 #include "core/topo/topology.h"
 
@@ -32,6 +33,8 @@ struct ComposeOptions {
   /// Where given: what stands between the communicator and its transport, and the device instead of the host's (tests).
   std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)> wrap_transport;
   const Device* device = nullptr;
+  /// Times the phases; one of its own where this is null.
+  InitLog* log = nullptr;
 };
 
 struct Composed {

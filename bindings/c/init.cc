@@ -30,6 +30,9 @@ StatusOr<Composed> InitRank(int nranks, const UniqueId& id, int rank, const Comm
   ComposeOptions options;
   options.config = config;
   MYCEL_ASSIGN_OR_RETURN(options.deadline, InitDeadline(config));
+  InitLog log(rank, nranks);
+  options.log = &log;
+  log.Begin("meet");
   MYCEL_ASSIGN_OR_RETURN(const std::unique_ptr<Bootstrap> bootstrap, JoinTcp(id, Rank(rank), nranks, options.deadline));
   return Compose(*bootstrap, options);
 }

@@ -12,6 +12,8 @@
  *  - Every rank of a communicator calls the same collectives in the same order. A mismatch in operation, count, type,
  *    op or root is mycelInvalidUsage, not a hang: in that call on every rank that waits for another, in the next one on
  *    a rank that only sent. Every wait has a deadline (MYCEL_TIMEOUT, in seconds, default 300).
+ *  - The first communicator of a process takes SIGUSR2 to print what every rank does and waits for, if the program has
+ *    not given the signal a meaning (MYCEL_SIGNAL=off: never); `mycel status` shows the same from outside.
  *  - `stream` is NULL (run now, in the calling thread: the buffers are free again on return) or a host stream
  *    (mycelStreamCreate): the call returns at once and the operation runs in stream order; the buffers are free after
  *    mycelStreamSynchronize. Operations of one communicator run in the order of their calls, whatever their streams; a

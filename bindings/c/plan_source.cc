@@ -1,10 +1,12 @@
 #include "bindings/c/plan_source.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/hex.h"
 #include "core/base/log.h"
 #include "core/plan/verify.h"
 #include "core/runtime/plan_store.h"
@@ -27,6 +29,7 @@ class Source {
         return InvalidArgument(
             "the plan of MYCEL_PLAN_FILE reads peers' memory directly, which is off or impossible here");
       }
+      MYCEL_LOG(kInfo) << Describe(wanted, *file) << "; from MYCEL_PLAN_FILE";
       return *file;
     }
     const bool vector = wanted.collective == Collective::kAllToAllV;
@@ -34,7 +37,7 @@ class Source {
     // Matrices change from call to call: a file for each would be read by nobody.
     const std::string key = vector ? std::string() : PlanStoreKey(context_, request);
     if (std::optional<Plan> kept = store_.Find(key, *parts_.topology, request)) {
-      MYCEL_LOG(kInfo) << Describe(request) << kept->planner << "; kept in " << store_.PathOf(key);
+      MYCEL_LOG(kInfo) << Describe(request, *kept) << "; kept in " << store_.PathOf(key);
       return *std::move(kept);
     }
     const int64_t start_ns = NowNs();
@@ -42,7 +45,7 @@ class Source {
     MYCEL_RETURN_IF_ERROR(Verify(choice.plan));
     if (request.reproducible) MYCEL_RETURN_IF_ERROR(CheckRankOrder(choice.plan));
     if (NowNs() - start_ns >= parts_.kept_from_ns) store_.Keep(key, choice.plan);
-    MYCEL_LOG(kInfo) << Describe(request) << choice.plan.planner << "; " << choice.reason;
+    MYCEL_LOG(kInfo) << Describe(request, choice.plan) << "; " << choice.reason;
     return std::move(choice.plan);
   }
 
@@ -113,6 +116,20 @@ class Source {
   static std::string Describe(const PlanRequest& request) {
     return std::string(request.reproducible ? "reproducible " : "") + std::string(NameOf(request.collective)) +
            " of up to " + std::to_string(request.bytes) + " bytes: ";
+  }
+
+  /// The one record of an operation and size class.
+  std::string Describe(const PlanRequest& request, const Plan& plan) const {
+    static constexpr const char* kProtocols[] = {"inline", "slot", "direct"};
+    size_t lanes = 0;
+    for (const RankPlan& rank : plan.ranks) lanes = std::max(lanes, rank.lanes.size());
+    std::string text =
+        std::string(request.reproducible ? "reproducible " : "") + std::string(NameOf(request.collective));
+    if (request.root.valid()) text += " from or to root " + std::to_string(request.root.value());
+    return text + " of up to " + std::to_string(request.bytes) + " bytes: planner " + plan.planner + ", plan " +
+           Hex(HashOf(plan)) + ", protocol " + kProtocols[static_cast<size_t>(plan.protocol)] + ", " +
+           std::to_string(lanes) + " lane(s), slices of at most " + std::to_string(plan.slice_bytes) +
+           " bytes, transport " + (parts_.transport.empty() ? "none" : parts_.transport);
   }
 
   PlanSourceParts parts_;

@@ -25,6 +25,7 @@ struct PlanSourceParts {
   int32_t lanes_min = 1;
   int32_t lanes_max = 1;
   std::string store_folder;  // of plan_store.h; empty keeps none
+  std::string transport;     // for the log: "shm, direct reads off: rank 1 ..."
   /// Plans that take longer to make are kept: reading one back takes about a tenth of a millisecond and more.
   int64_t kept_from_ns = 5'000'000;
 };

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -35,12 +37,12 @@ TEST(Usage, HelpOffersWhatWorksAndNothingElse) {
   const CliResult result = RunCli({"--help"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.err, "");
-  for (const char* command : {"topo", "plan", "verify", "sim", "convert", "params", "info"}) {
+  for (const char* command : {"topo", "plan", "verify", "sim", "convert", "params", "info", "status"}) {
     EXPECT_THAT(result.out, HasSubstr("\n  " + std::string(command) + " "));
     const CliResult help = RunCli({command, "--help"});
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_THAT(help.out, HasSubstr("Usage: mycel " + std::string(command)));
-    for (const char* later : {"discover", "import", "status"}) {
+    for (const char* later : {"discover", "import"}) {
       EXPECT_THAT(help.out + result.out, Not(HasSubstr(later))) << command;
     }
   }
@@ -146,6 +148,37 @@ TEST(Params, ABadValueIsShownAndRefused) {
     EXPECT_THAT(result.err, StartsWith("mycel: environment variable " + name));
     EXPECT_THAT(result.err, HasSubstr("must be"));
   }
+}
+
+TEST(Params, JsonSaysTheSame) {
+  const CliResult result = RunCli({"params", "--json"}, {{"MYCEL_TIMEOUT", "12.5"}, {"MYCEL_WAIT", "nap"}});
+  const nlohmann::json json = nlohmann::json::parse(result.out, nullptr, false);
+  ASSERT_EQ(json.size(), EnvVariables().size()) << result.out;
+  for (size_t i = 0; i < json.size(); ++i) EXPECT_EQ(json[i]["name"], EnvVariables()[i].name);
+  const nlohmann::json& timeout = json[static_cast<size_t>(Env::kTimeout)];
+  EXPECT_EQ(timeout["value"], "12.5");
+  EXPECT_EQ(timeout["origin"], "environment");
+  EXPECT_EQ(timeout["default"], "300");
+  EXPECT_TRUE(timeout["error"].is_null());
+  const nlohmann::json& wait = json[static_cast<size_t>(Env::kWait)];
+  EXPECT_EQ(wait["value"], "nap");
+  EXPECT_THAT(wait["error"], HasSubstr("one of auto|spin|yield|sleep"));
+}
+
+TEST(Params, TheReferencePageIsUpToDate) {
+  std::ostringstream page;
+  page << std::ifstream("core/base/VARIABLES.md").rdbuf();
+  EXPECT_EQ(RunCli({"params", "--markdown"}, {{"MYCEL_TIMEOUT", "12.5"}}).out, page.str())
+      << "run: build/bin/mycel params --markdown > core/base/VARIABLES.md";
+}
+
+TEST(Status, WithoutCommunicatorsThereIsNothingToShow) {
+  const CliResult named = RunCli({"status", "no such communicator"});
+  EXPECT_EQ(named.exit_code, 1);
+  EXPECT_THAT(named.out, StartsWith("no communicator of 'no such communicator' here\n"));
+  const CliResult json = RunCli({"status", "--json", "no such communicator"});
+  EXPECT_EQ(json.exit_code, 1);
+  EXPECT_TRUE(nlohmann::json::parse(json.out, nullptr, false)["communicators"].empty()) << json.out;
 }
 
 TEST(Info, SaysWherePlansAreKept) {

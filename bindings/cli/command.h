@@ -25,5 +25,6 @@ std::vector<Command> DeclareConvert(CLI::App& root);
 std::vector<Command> DeclareSim(CLI::App& root);
 std::vector<Command> DeclareParams(CLI::App& root);
 std::vector<Command> DeclareInfo(CLI::App& root);
+std::vector<Command> DeclareStatus(CLI::App& root);
 
 }  // namespace mycel::cli

@@ -12,8 +12,8 @@ namespace {
 
 std::vector<Command> DeclareAll(CLI::App& root) {
   std::vector<Command> all;
-  for (const auto declare :
-       {DeclareTopo, DeclarePlan, DeclareVerify, DeclareSim, DeclareConvert, DeclareParams, DeclareInfo}) {
+  for (const auto declare : {DeclareTopo, DeclarePlan, DeclareVerify, DeclareSim, DeclareConvert, DeclareParams,
+                             DeclareInfo, DeclareStatus}) {
     for (Command& command : declare(root)) all.push_back(std::move(command));
   }
   return all;

@@ -122,6 +122,30 @@ TEST(Env, ABadValueNamesVariableValueAndWhatIsAllowed) {
   EXPECT_THAT(StatusMessage(EnvChoice(Env::kWait).status()), HasSubstr("one of auto|spin|yield|sleep"));
 }
 
+TEST(Env, EveryRowIsDocumentedAndItsDefaultIsAllowed) {
+  EXPECT_LT(EnvVariables().size(), 40U) << "fewer settings, not more";
+  const std::vector<EnvSetting> settings = DescribeEnv();
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < EnvVariables().size(); ++i) {
+    const EnvVariable& row = EnvVariables()[i];
+    const std::string name(row.name);
+    EXPECT_TRUE(row.name.starts_with("MYCEL_")) << name;
+    EXPECT_TRUE(names.insert(row.name).second) << name << " twice";
+    EXPECT_GE(row.text.size(), 30U) << name << ": say what it does";
+    if (row.fallback.empty()) {
+      EXPECT_THAT(std::string(row.text), HasSubstr("empty")) << name << ": what is the default?";
+    }
+    if (row.kind == EnvKind::kChoice) {
+      EXPECT_NE(row.choices.find('|'), std::string_view::npos) << name;
+    }
+    const bool number = row.kind != EnvKind::kChoice && row.kind != EnvKind::kText;
+    EXPECT_EQ(number, row.least < row.most) << name << ": its range";
+    if (!settings[i].from_environment) {
+      EXPECT_TRUE(settings[i].status.ok()) << settings[i].status;
+    }
+  }
+}
+
 TEST(Env, DescribeTellsValueOriginAndFault) {
   const ScopedEnv good("MYCEL_DIRECT", "off");
   const ScopedEnv bad("MYCEL_HUGE_PAGES", "maybe");

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/base/env.h"
+#include "core/base/host_name.h"
 
 namespace mycel {
 namespace {
@@ -46,19 +47,12 @@ void AppendTime(std::string& out) {
   out += 'Z';
 }
 
-std::string HostName() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "?";
-  return name.data();
-}
-
 std::string Line(LogLevel level, std::string_view text) {
-  static const std::string host = HostName();
   std::string line;
   line.reserve(text.size() + 96);
   AppendTime(line);
   line += ' ';
-  line += host;
+  line += HostName();
   line += ':';
   line += std::to_string(getpid());  // not kept: fork changes it
   if (this_thread_rank >= 0) line += " [rank " + std::to_string(this_thread_rank) + "]";

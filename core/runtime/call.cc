@@ -78,6 +78,13 @@ void AppendLegs(const CollectiveCall& call, int32_t rank, int32_t rank_count, st
   }
 }
 
+uint32_t BoardNumberOf(const CollectiveCall& call) {
+  if (call.barrier) return kBoardBarrier;
+  if (call.internal != 0) return call.internal;
+  const bool blocks = call.vector != nullptr && call.collective != Collective::kAllToAllV;
+  return static_cast<uint32_t>(call.collective) + (blocks ? kBoardVector : 0);
+}
+
 std::string Describe(const CollectiveCall& call) {
   if (call.barrier) return "barrier";
   if (call.internal == kBoardSplit) return "split";

@@ -70,6 +70,9 @@ struct PointCall {
 /// too: they carry the agreement.
 void AppendLegs(const CollectiveCall& call, int32_t rank, int32_t rank_count, std::vector<PointCall>* legs);
 
+/// What stands for the call on a board (RankBoard::collective).
+uint32_t BoardNumberOf(const CollectiveCall& call);
+
 /// "allreduce(count 1000, float, sum)".
 std::string Describe(const CollectiveCall& call);
 /// The same for what a rank's board says it is doing.

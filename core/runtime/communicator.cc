@@ -9,11 +9,16 @@
 #include "core/base/check.h"
 #include "core/base/clock.h"
 #include "core/plan/contract.h"
+#include "core/runtime/flight.h"
+#include "core/runtime/operation_word.h"
+#include "core/runtime/trace_file.h"
 
 namespace mycel {
 namespace {
 
 constexpr size_t kBoundMax = 4096;  // distinct calls kept; a program with more starts over
+// An operation of so many bytes takes long enough for two looks at the clock.
+constexpr uint64_t kTimedBytes = 64 * 1024;
 
 /// nccl-tests' size of a call: what a planner calls `bytes`.
 int64_t PlanBytes(const CollectiveCall& call, int32_t rank_count) {
@@ -33,6 +38,8 @@ struct Communicator::Bound {
   size_t element_bytes = 0;
   uint64_t user_bytes = 0;      // of the larger user buffer
   uint32_t base_signature = 0;  // everything but the sequence number
+  uint64_t word = 0;            // OperationWord
+  bool timed = false;           // worth two looks at the clock
 };
 
 Communicator::Communicator(CommunicatorParts parts)
@@ -40,6 +47,12 @@ Communicator::Communicator(CommunicatorParts parts)
       channels_(parts_.transport.get(), parts_.rank_count, parts_.channels_per_pair),
       plans_(parts_.rank, parts_.plan_source, parts_.plan_pair_source) {
   MYCEL_CHECK(parts_.device != nullptr);
+  if (!parts_.status) parts_.status = StatusOwner::Hidden(parts_.rank.value(), parts_.rank_count);
+  status_ = parts_.status.get();
+  // release: publishes what InitLog wrote last.
+  status_->state.store(static_cast<uint32_t>(EntryState::kLive), std::memory_order_release);
+  if (!parts_.trace_file.empty()) trace_ = std::make_unique<StepTrace>();
+  current_.launch.trace = trace_.get();
   boards_.resize(static_cast<size_t>(parts_.rank_count), nullptr);
   if (parts_.transport == nullptr) return;
   for (Rank rank : Ids<Rank>(parts_.rank_count)) boards_[rank.index()] = parts_.transport->BoardOf(rank);
@@ -50,6 +63,7 @@ Communicator::Communicator(CommunicatorParts parts)
 }
 
 Communicator::~Communicator() {
+  if (trace_ != nullptr) WriteTrace(parts_.trace_file, *status_, trace_.get());
   // relaxed: only read by error texts of others.
   if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kFinalized), std::memory_order_relaxed);
 }
@@ -79,6 +93,9 @@ StatusOr<const Communicator::Bound*> Communicator::MakeBound(const CallKey& key,
   bound->kernel = parts_.device->KernelFor(call.type, call.op);
   bound->element_bytes = SizeOf(call.type);
   bound->user_bytes = static_cast<uint64_t>(bytes);
+  bound->timed = bound->user_bytes >= kTimedBytes;
+  const uint32_t planner = PlannerNumber(plan->planner, status_);
+  bound->word = WordOf(call, BoardNumberOf(call), planner).Pack();
   bound->base_signature = BaseSignature(key, plan->program);
   if (bound_.size() >= kBoundMax) {
     bound_.clear();
@@ -102,14 +119,16 @@ StatusOr<const Communicator::Bound*> Communicator::LookUp(const CollectiveCall& 
 }
 
 void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature) {
+  PostOnBoard(call, signature, WordOf(call, BoardNumberOf(call), 0).Pack(), call.count * SizeOf(call.type) >= kTimedBytes);
+}
+
+void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature, uint64_t word, bool timed) {
+  PostFlight(word, call.count, timed);
   if (board_ == nullptr) return;
   // relaxed throughout: error texts only, see board.h.
   constexpr auto kRelaxed = std::memory_order_relaxed;
   board_->operation.store(sequence_, kRelaxed);
-  const bool blocks = call.vector != nullptr && call.collective != Collective::kAllToAllV;
-  const uint32_t what = call.barrier         ? kBoardBarrier
-                        : call.internal != 0 ? call.internal
-                                             : static_cast<uint32_t>(call.collective) + (blocks ? kBoardVector : 0);
+  const uint32_t what = BoardNumberOf(call);
   board_->collective.store(what, kRelaxed);
   board_->type.store(static_cast<uint32_t>(call.type), kRelaxed);
   board_->op.store(static_cast<uint32_t>(call.op), kRelaxed);
@@ -171,6 +190,8 @@ Status Communicator::Begin(const BoundProgram& program, uint32_t signature, size
   }
   launch.fault_channel = -1;
   launch.direct_failed = false;
+  if (launch.trace != nullptr) [[unlikely]]
+    launch.trace->Begin(sequence_, program.lanes.size());
   ClaimRings(program);
   operation.running = true;
   return OkStatus();
@@ -204,7 +225,11 @@ Status Communicator::Start(const CollectiveCall& call) {
   served_ = &bound;
   const uint32_t signature = bound.base_signature + static_cast<uint32_t>(sequence_) * 0x9E3779B1u;
   current_.agreement = signature;
-  PostOnBoard(call, signature);
+  if (call.barrier) {
+    PostOnBoard(call, signature);
+  } else {
+    PostOnBoard(call, signature, bound.word, bound.timed);
+  }
   MYCEL_RETURN_IF_ERROR(SetOperands(call, bound.kernel));
   current_.launch.stream_outputs = bound.user_bytes > parts_.cache_bytes;
   return Begin(*bound.program, signature, bound.element_bytes);
@@ -226,8 +251,24 @@ Status Communicator::BeginGather(const void* mine, void* all, size_t bytes, uint
   return Begin(*bound.program, MixSignature(bound.base_signature, salt) + current_.agreement, bound.element_bytes);
 }
 
+void Communicator::EndTimedFlight(FlightRecord& flight, FlightOutcome outcome) {
+  const uint64_t end = ExactNowNs();
+  EndFlight(flight, end, outcome);
+  if (current_.waiting) PostWait(WaitWord(), 0);
+  if (trace_ == nullptr) return;
+  // relaxed: written by this thread.
+  TraceEvent event;
+  event.start_ns = static_cast<int64_t>(flight.start_ns.load(std::memory_order_relaxed));
+  event.end_ns = static_cast<int64_t>(end);
+  event.operation = flight.operation.load(std::memory_order_relaxed);
+  event.what = flight.what.load(std::memory_order_relaxed);
+  event.amount = flight.count.load(std::memory_order_relaxed);
+  trace_->Add(event);
+}
+
 Status Communicator::Finish() {
   current_.running = false;
+  EndFlightAs(FlightOutcome::kDone);
   if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kIdle), std::memory_order_relaxed);
   return OkStatus();
 }

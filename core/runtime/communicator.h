@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/ids.h"
@@ -22,6 +23,7 @@
 #include "core/runtime/call.h"
 #include "core/runtime/call_facts.h"
 #include "core/runtime/plan_cache.h"
+#include "core/runtime/status_page.h"
 #include "core/runtime/vector_plan.h"
 #include "core/spi/device.h"
 #include "core/spi/transport.h"
@@ -41,6 +43,8 @@ struct CommunicatorParts {
   WaitPolicy wait;
   int64_t timeout_ns = 0;
   size_t cache_bytes = 0;  // user buffers beyond this are written with non-temporal stores
+  StatusOwner status;      // what others see of this rank (InitLog); none: nobody sees it
+  std::string trace_file;  // timeline to write at the end (trace_file.h); empty: none
   // Equal on all ranks:
   bool plans_vectors = false;  // a plain alltoallv is planned; else the bindings make messages of it
   bool reproducible = false;   // every reduction is (PlanRequest::reproducible)
@@ -74,6 +78,9 @@ struct Operation {
   UserReduction user;   // where call.op is kUser
   bool point_to_point = false;
   bool running = false;
+  FlightRecord* flight = nullptr;  // until its end is on record
+  bool timed = false;              // its end is worth a look at the clock: large, or it had to wait
+  bool waiting = false;            // the board says what it waits for
 };
 
 class Communicator {
@@ -178,6 +185,8 @@ class Communicator {
   };
 
   void PostOnBoard(const CollectiveCall& call, uint32_t signature);
+  /// `word`: OperationWord of the call; `timed`: it is worth two looks at the clock.
+  void PostOnBoard(const CollectiveCall& call, uint32_t signature, uint64_t word, bool timed);
   Status Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes);
   Status GrowScratch(size_t bytes);
 
@@ -241,12 +250,36 @@ class Communicator {
   Status PeerStatus(Rank peer, bool blocked_on);
   const char* AbortWord() const { return abort_word_.load(std::memory_order_relaxed); }
   Status Fail(Status status);
+  bool KeepError(const Status& status);
   Rank PeerOf(int32_t channel) const;  // of the current launch
   std::string Me() const;              // "rank 2", "rank 2 of tp0"
   std::string Where() const;           // "rank 2, operation 17 allreduce(...)"
+  std::string Context() const;         // " [communicator ..., host ...]": the end of every error text
+  std::string WaitText(WaitWord wait) const;
+  std::string LastFlightText() const;
+  std::string StandingOf(const RankBoard& board) const;
+  static std::string PlaceOf(const RankBoard& board);
+  void PostFlight(uint64_t what, uint64_t count, bool timed) {
+    current_.timed = timed | (current_.launch.trace != nullptr);
+    current_.flight = &BeginFlight(*status_, sequence_, what, count, current_.timed ? ExactNowNs() : CoarseNowNs());
+  }
+  /// The operation at hand is over, as far as others see.
+  void EndFlightAs(FlightOutcome outcome) {
+    FlightRecord* flight = std::exchange(current_.flight, nullptr);
+    if (flight == nullptr) return;
+    if (current_.timed) [[unlikely]]
+      return EndTimedFlight(*flight, outcome);
+    // Neither large nor did it have to wait: over within the tick of the clock that its start has. relaxed: our own.
+    EndFlight(*flight, flight->start_ns.load(std::memory_order_relaxed), outcome);
+  }
+  void EndTimedFlight(FlightRecord& flight, FlightOutcome outcome);
+  void PostWait(WaitWord wait, uint64_t waited_ns);
+  WaitWord BlockedWait() const;
   static bool DirectReadThunk(void* context, int32_t peer, uint64_t address, void* target, size_t bytes);
 
   CommunicatorParts parts_;
+  StatusEntry* status_;  // parts_.status
+  std::unique_ptr<StepTrace> trace_;
   bool needs_progress_ = false;
   ChannelTable channels_;
   PlanCache plans_;

@@ -43,6 +43,7 @@ StatusOr<Communicator::BlockCall*> Communicator::MakeBlocks(const CollectiveCall
   const size_t bytes = at * SizeOf(call.type);
   MYCEL_ASSIGN_OR_RETURN(const CachedPlan* plan, plans_.Find(PlanKeyOf(call, static_cast<int64_t>(bytes))));
   MYCEL_ASSIGN_OR_RETURN(made->program, BindBlocks(plan->program, call.type, made->counts, channels_));
+  made->plan = plan;
   made->kernel = parts_.device->KernelFor(call.type, call.op);
   made->base_signature = BaseSignature(key, plan->program);
   made->stream_outputs = bytes > parts_.cache_bytes;
@@ -73,6 +74,9 @@ Status Communicator::StartBlocks(const CollectiveCall& call) {
   const uint32_t signature = blocks.base_signature + static_cast<uint32_t>(sequence_) * kSequenceStep;
   current_.agreement = signature;
   PostOnBoard(current_.call, signature);
+  vectors_.last_move.planner = blocks.plan->planner;
+  vectors_.last_move.plan_hash = blocks.plan->program.plan_hash;
+  vectors_.last_move.SetProgram(*blocks.program);
   const size_t own_at = 0;  // the buffer that holds this rank's block alone
   PlaceBlocks(gathers ? &own_at : blocks.packed_at.data(), gathers ? call.vector->recv_at : &own_at, SizeOf(call.type),
               blocks.program.get());
@@ -89,6 +93,9 @@ Status Communicator::StartRootedBlocks(const CollectiveCall& call) {
   AppendLegs(call, parts_.rank.value(), parts_.rank_count, &vectors_.legs);
   const Status built = BuildPoints(vectors_.legs);
   if (!built.ok()) return Fail(built);
+  vectors_.last_move = CallFacts();
+  vectors_.last_move.planner = "none";
+  vectors_.last_move.SetProgram(points_);
   current_.launch.kernel = nullptr;
   current_.launch.stream_outputs = false;
   return Begin(points_, current_.agreement, 1);

@@ -4,12 +4,15 @@
 #include <algorithm>
 
 #include "core/runtime/communicator.h"
+#include "core/runtime/operation_word.h"
 
 namespace mycel {
 namespace {
 
 constexpr int64_t kPointSliceBytes = 32 * 1024;
 constexpr int32_t kPointSlots = 8;
+// Messages of so many bytes take long enough for two looks at the clock.
+constexpr uint64_t kTimedBytes = 64 * 1024;
 
 /// Type and size of a whole message: both sides must agree.
 uint32_t SaltOf(const PointCall& call) { return MixSignature(call.count, static_cast<uint64_t>(call.type) + 1); }
@@ -145,8 +148,18 @@ Status Communicator::StartPoints(std::span<const PointCall> calls) {
   const Status built = BuildPoints(calls);
   // Alone nobody waits for us; else the peers must hear of it.
   if (!built.ok()) return parts_.rank_count == 1 ? built : Fail(built);
+  OperationWord what;
+  what.collective = kBoardSendRecv;
+  uint64_t bytes = 0;
+  for (const PointCall& call : calls) {
+    bytes += call.count * SizeOf(call.type);
+    if (what.root < 0 && call.peer != parts_.rank.value()) what.root = call.peer;
+  }
+  PostFlight(what.Pack(), bytes, bytes >= kTimedBytes);
   if (board_ != nullptr) {
     board_->collective.store(kBoardSendRecv, std::memory_order_relaxed);
+    board_->root.store(what.root, std::memory_order_relaxed);
+    board_->count.store(bytes, std::memory_order_relaxed);
     board_->phase.store(static_cast<uint32_t>(Phase::kRunning), std::memory_order_relaxed);
   }
   current_.launch.kernel = nullptr;

@@ -46,8 +46,9 @@ bool Fits(const VectorPlan& plan, const VectorArrays& arrays, size_t element_byt
 
 Status Communicator::Decline(const Status& status) {
   current_.running = false;
+  EndFlightAs(FlightOutcome::kRefused);
   if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kIdle), std::memory_order_relaxed);
-  return MakeStatus(status.code(), Where() + ": " + StatusMessage(status));
+  return MakeStatus(status.code(), Where() + ": " + StatusMessage(status) + Context());
 }
 
 /// What a count cannot tell; hence about the last matrix.

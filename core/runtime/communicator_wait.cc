@@ -1,12 +1,15 @@
 // What a rank does when nothing moves: deadline, abort, peers' errors and deaths, disagreement; and the texts it
 // leaves.
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <string_view>
 
 #include "core/base/clock.h"
+#include "core/base/host_name.h"
 #include "core/runtime/communicator.h"
+#include "core/runtime/flight.h"
+#include "core/runtime/operation_word.h"
+#include "core/runtime/trace_file.h"
 
 namespace mycel {
 namespace {
@@ -55,8 +58,84 @@ std::string Communicator::Me() const {
 
 std::string Communicator::Where() const {
   std::string where = Me() + ", ";
-  if (current_.point_to_point) return where + "send/recv after operation " + std::to_string(sequence_);
+  if (current_.point_to_point) {
+    return where + LastFlightText() + " after operation " + std::to_string(sequence_);
+  }
   return where + "operation " + std::to_string(sequence_) + " " + Describe(current_.call);
+}
+
+/// The operation at hand as the flight recorder has it.
+std::string Communicator::LastFlightText() const {
+  const uint64_t flights = status_->flights.load(std::memory_order_relaxed);
+  if (flights == 0) return "send/recv";
+  const FlightRecord& record = status_->records[(flights - 1) % kFlightRecords];
+  return OperationText(OperationWord::Unpack(record.what.load(std::memory_order_relaxed)),
+                       record.count.load(std::memory_order_relaxed));
+}
+
+std::string Communicator::Context() const {
+  return " [communicator " + std::string(FieldText(status_->name)) + " of " + std::to_string(parts_.rank_count) +
+         " rank(s), host " + HostName() + ", transport " +
+         (parts_.transport == nullptr ? "none" : std::string(parts_.transport->name())) + "]";
+}
+
+WaitWord Communicator::BlockedWait() const {
+  bool receives = false;
+  const Rank peer = PeerOf(parts_.device->BlockedOn(current_.launch, &receives));
+  if (!peer.valid()) return WaitWord();
+  return {receives ? WaitKind::kMessage : WaitKind::kRoom, peer.value()};
+}
+
+/// Tells the peers and the status page what this rank waits for; nothing: no more.
+void Communicator::PostWait(WaitWord wait, uint64_t waited_ns) {
+  current_.waiting = wait.kind != WaitKind::kNothing;
+  // relaxed throughout: for texts only, see board.h and status_page.h.
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  if (current_.waiting) status_->wait_since_ns.store(static_cast<uint64_t>(NowNs()) - waited_ns, kRelaxed);
+  status_->waits.store(wait.Pack(), kRelaxed);
+  if (board_ != nullptr) board_->waits.store(wait.Pack(), kRelaxed);
+}
+
+/// Where a rank is that does not wait for another, as a clause: "which has finished operation 16 and ...".
+std::string Communicator::StandingOf(const RankBoard& board) const {
+  const std::string at = std::to_string(board.operation.load(std::memory_order_relaxed));
+  if (board.phase.load(std::memory_order_relaxed) == static_cast<uint32_t>(Phase::kIdle)) {
+    return "which has finished operation " + at + " and has not called the next one";
+  }
+  return "which is alive but not progressing in " + PlaceOf(board);
+}
+
+/// "operation 17 allreduce(...)", "send/recv(...) after operation 16".
+std::string Communicator::PlaceOf(const RankBoard& board) {
+  const std::string at = std::to_string(board.operation.load(std::memory_order_relaxed));
+  const OperationWord what = WordOf(board);
+  if (what.collective != kBoardSendRecv) return "operation " + at + " " + Describe(board);
+  return OperationText(what, board.count.load(std::memory_order_relaxed)) + " after operation " + at;
+}
+
+/// "for a message of rank 1, which waits for a message of rank 0: a circle of waits": who waits for whom, from this
+/// rank's wait to the rank at the bottom of it.
+std::string Communicator::WaitText(WaitWord wait) const {
+  std::string text;
+  for (int32_t hops = 0; hops < parts_.rank_count; ++hops) {
+    const std::string peer = std::to_string(wait.rank);
+    text += (wait.kind == WaitKind::kMessage ? "for a message of rank " : "for a receive of rank ") + peer;
+    if (wait.rank == parts_.rank.value()) {
+      return text + ": a circle of waits" +
+             (current_.point_to_point ? "; sends and receives that need each other belong in one group" : "");
+    }
+    const RankBoard* board = wait.rank < parts_.rank_count ? boards_[static_cast<size_t>(wait.rank)] : nullptr;
+    if (board == nullptr) return text;
+    const WaitWord next = WaitWord::Unpack(board->waits.load(std::memory_order_relaxed));
+    const bool running = board->phase.load(std::memory_order_relaxed) == static_cast<uint32_t>(Phase::kRunning);
+    const std::string condition = parts_.transport->ConditionOf(Rank(wait.rank));
+    if (next.kind == WaitKind::kNothing || !running || hops + 1 == parts_.rank_count) {
+      return text + ", " + StandingOf(*board) + (condition.empty() ? "" : " (" + condition + ")");
+    }
+    text += ", which is in " + PlaceOf(*board) + " and waits ";
+    wait = next;
+  }
+  return text;
 }
 
 /// The first of the calls both remember that this rank and `peer` made differently, in words; empty when there is none.
@@ -87,6 +166,9 @@ Status Communicator::Mismatch() {
     const SlotHeader& header = end.headers[end.step % kSlotCountMax];
     text += "sent a message of " + std::to_string(header.bytes) +
             " bytes (or more, in slices) that has another size or type than this receive expects";
+    if (board != nullptr) {
+      text += "; it is in " + OperationText(WordOf(*board), board->count.load(std::memory_order_relaxed));
+    }
   } else if (launch.fault_signature == launch.signature) {
     // The same operation, so not the caller's mistake.
     const ChannelEnd& end = *launch.program->channels[static_cast<size_t>(launch.fault_channel)];
@@ -144,10 +226,10 @@ Status Communicator::CheckWait(uint64_t waited_ns) {
   if (aborted_.load(std::memory_order_relaxed)) {
     return Fail(AbortedError(Where() + ": the communicator was " + AbortWord()));
   }
-  if (board_ != nullptr && waited_ns < 2 * Waiter::kSlowPeriodNs) {
-    board_->since_ns.store(static_cast<uint64_t>(NowNs()) - waited_ns, std::memory_order_relaxed);
-  }
-  const Rank blocked = PeerOf(parts_.device->BlockedOn(current_.launch));
+  current_.timed = true;
+  const WaitWord wait = BlockedWait();
+  PostWait(wait, waited_ns);
+  const Rank blocked(wait.rank);
   ++wait_checks_;
   for (Rank peer : Ids<Rank>(parts_.rank_count)) {
     if (peer == parts_.rank) continue;
@@ -164,15 +246,7 @@ Status Communicator::CheckWait(uint64_t waited_ns) {
   }
   if (waited_ns < static_cast<uint64_t>(parts_.timeout_ns)) return OkStatus();
   std::string text = Where() + ": waited " + Seconds(waited_ns);
-  if (blocked.valid()) {
-    text += " for rank " + std::to_string(blocked.value());
-    if (const RankBoard* board = boards_[blocked.index()]) {
-      const uint64_t at = board->operation.load(std::memory_order_relaxed);
-      const bool idle = board->phase.load(std::memory_order_relaxed) == static_cast<uint32_t>(Phase::kIdle);
-      text += idle ? ", which has finished operation " + std::to_string(at) + " and has not called the next one"
-                   : ", which is alive but not progressing in operation " + std::to_string(at) + " " + Describe(*board);
-    }
-  }
+  if (blocked.valid()) text += " " + WaitText(wait);
   return Fail(TimeoutError(text + "; MYCEL_TIMEOUT sets the limit"));
 }
 
@@ -194,22 +268,37 @@ void Communicator::Abort(const char* how) {
 
 Status Communicator::Fail(Status status) {
   current_.running = false;
+  EndFlightAs(FlightOutcome::kFailed);
   if (status.ok()) status = AbortedError(Where() + ": the communicator was " + AbortWord());
+  if (!KeepError(status)) return error();
+  // Outside the lock, and not for an abort: files may be slow.
+  if (status.code() != StatusCode::kAborted) {
+    DumpFlights(*status_, StatusMessage(status));
+    if (trace_ != nullptr) WriteTrace(parts_.trace_file, *status_, trace_.get());
+  }
+  return error();
+}
+
+/// False when there is an error already, which stays.
+bool Communicator::KeepError(const Status& status) {
   const std::lock_guard<std::mutex> lock(error_mutex_);
-  if (!error_.ok()) return error_;
-  error_ = status;
+  if (!error_.ok()) return false;
+  const std::string text = StatusMessage(status);
+  error_ = MakeStatus(status.code(), text + Context());
   // release: readers of failed_ that then take the mutex see error_; relaxed would do, release costs nothing here.
   failed_.store(true, std::memory_order_release);
-  if (board_ != nullptr) {
-    const std::string text = StatusMessage(status);
-    std::snprintf(board_->error_text, sizeof(board_->error_text), "%s", text.c_str());
-    // release: publishes error_text; pairs with the acquire in PeerStatus.
-    board_->error.store(1 + static_cast<uint32_t>(status.code()), std::memory_order_release);
-    for (RankBoard* board : boards_) {
-      if (board != nullptr && board != board_) Ring(board->bell);
-    }
+  SetField(status_->error_text, text);
+  // release: publishes error_text; its partner is whoever reads the page.
+  status_->error.store(1 + static_cast<uint32_t>(status.code()), std::memory_order_release);
+  status_->state.store(static_cast<uint32_t>(EntryState::kFailed), std::memory_order_release);
+  if (board_ == nullptr) return true;
+  SetField(board_->error_text, text);
+  // release: publishes error_text; pairs with the acquire in PeerStatus.
+  board_->error.store(1 + static_cast<uint32_t>(status.code()), std::memory_order_release);
+  for (RankBoard* board : boards_) {
+    if (board != nullptr && board != board_) Ring(board->bell);
   }
-  return error_;
+  return true;
 }
 
 Status Communicator::error() const {

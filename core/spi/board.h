@@ -21,6 +21,22 @@ struct alignas(128) ShrinkBoard {
 };
 static_assert(sizeof(ShrinkBoard) == 256);
 
+/// What a blocked rank waits for.
+enum class WaitKind : uint8_t { kNothing = 0, kMessage = 1, kRoom = 2 };
+
+struct WaitWord {
+  WaitKind kind = WaitKind::kNothing;
+  int32_t rank = -1;
+
+  constexpr uint32_t Pack() const {
+    return uint32_t{static_cast<uint8_t>(kind)} << 24 | (static_cast<uint32_t>(rank) & 0xffffffU);
+  }
+  static constexpr WaitWord Unpack(uint32_t word) {
+    const auto kind = static_cast<WaitKind>(word >> 24);
+    return {kind, kind == WaitKind::kNothing ? -1 : static_cast<int32_t>(word & 0xffffffU)};
+  }
+};
+
 /// Facts of the operation a rank is in. Relaxed stores by the owner; a reader may see a mix of two operations, which is
 /// harmless in an error text.
 struct alignas(128) RankBoard {
@@ -30,9 +46,9 @@ struct alignas(128) RankBoard {
   std::atomic<uint32_t> type;
   std::atomic<uint32_t> op;
   std::atomic<int32_t> root;
-  std::atomic<uint64_t> count;
+  std::atomic<uint64_t> count;  // elements; of messages: bytes in all, and the root is the peer of the first
   std::atomic<uint32_t> counts_hash;  // v-collectives whose ranks all know all counts: tells unlike ones apart
-  std::atomic<uint64_t> since_ns;     // CLOCK_MONOTONIC at the start of the operation
+  std::atomic<uint32_t> waits;        // WaitWord; from a millisecond of waiting until the operation ends
   std::atomic<int32_t> pid;
   std::atomic<uint32_t> error;  // 0, or 1 + StatusCode of the owner's sticky error (set once)
   char error_text[384];         // valid when error != 0; zero terminated

@@ -26,7 +26,8 @@ class Device {
   /// blocks. One thread at a time per launch.
   virtual StepEvent Step(Launch& launch, int polls) const noexcept = 0;
   /// The channel (index into BoundProgram::channels) that the first unfinished lane waits for, or -1: for error texts.
-  virtual int32_t BlockedOn(const Launch& launch) const = 0;
+  /// `*receives`: it waits for a message; else for room in the ring, or until what it sent has been read.
+  virtual int32_t BlockedOn(const Launch& launch, bool* receives) const = 0;
 };
 
 }  // namespace mycel

@@ -9,6 +9,7 @@
 
 #include "core/plan/plan.h"
 #include "core/spi/channel.h"
+#include "core/spi/step_trace.h"
 #include "core/spi/user_reduction.h"
 
 namespace mycel {
@@ -105,6 +106,7 @@ struct Launch {
   bool (*direct_read)(void* context, int32_t peer, uint64_t address, void* target, size_t bytes) = nullptr;
   void* direct_context = nullptr;
   std::byte* bounce = nullptr;  // kDirect: slice_bytes per input of the widest instruction
+  StepTrace* trace = nullptr;   // notes every step, if given
 
   // Written by the step loop.
   int32_t fault_channel = -1;

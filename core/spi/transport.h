@@ -62,12 +62,19 @@ class Transport {
   /// peer may publish its last message and leave between the caller's look and this call: look once more before
   /// believing the error.
   virtual Status CheckAlive(Rank peer) = 0;
+  /// How `peer`'s process stands, for texts: "pid 17 is alive but stopped by a signal". Empty where it cannot be told.
+  virtual std::string ConditionOf(Rank peer) {
+    (void)peer;
+    return std::string();
+  }
   /// Whether Progress must be called while waiting: the transport is not plain memory.
   virtual bool NeedsProgress() const { return false; }
   /// Moves messages along. True when something moved.
   virtual bool Progress() { return false; }
   /// After Connect: whether every rank may read every other's memory, by pointer or by DirectRead (agreed by all).
   virtual bool AllReadDirectly() const { return false; }
+  /// Why not, for logs: who cannot or may not read whom. Empty while AllReadDirectly.
+  virtual std::string WhyNotDirectly() const { return AllReadDirectly() ? "" : "this transport cannot"; }
   /// Copies `bytes` from `address` in `peer`'s memory; only when OpenRecv set ChannelEnd::direct_read.
   virtual Status DirectRead(Rank peer, uint64_t address, void* target, size_t bytes) {
     (void)peer, (void)address, (void)target, (void)bytes;

@@ -17,9 +17,13 @@ class HostDeviceImpl final : public Device {
   }
   bool RunsUserFunctions() const override { return true; }
   StepEvent Step(Launch& launch, int polls) const noexcept override {
+    if (launch.trace != nullptr) [[unlikely]]
+      return step::RunLaunch<HostDevicePolicy, true>(launch, polls);
     return step::RunLaunch<HostDevicePolicy>(launch, polls);
   }
-  int32_t BlockedOn(const Launch& launch) const override { return step::BlockedChannel<HostDevicePolicy>(launch); }
+  int32_t BlockedOn(const Launch& launch, bool* receives) const override {
+    return step::BlockedChannel<HostDevicePolicy>(launch, receives);
+  }
 };
 
 }  // namespace

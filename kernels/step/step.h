@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "core/base/check.h"
+#include "core/base/clock.h"
 #include "core/spi/launch.h"
 #include "kernels/host/apply.h"
 #include "kernels/step/slot.h"
@@ -189,8 +190,48 @@ inline bool DirectReadsDone(Launch& launch) {
   return true;
 }
 
-/// Runs lane `lane` until it is done or blocked.
+/// The first channel that an instruction's next slice waits for, or -1; `*receives`: for a message, not for room.
 template <typename D>
+inline int32_t BlockingChannel(const BoundProgram& program, const BoundInstruction& in, bool* receives) {
+  const BoundOperand* operands = program.operands.data() + in.operands;
+  for (int i = 0; i < in.inputs + in.outputs; ++i) {
+    if (operands[i].base != OperandBase::kChannel) continue;
+    ChannelEnd copy = *program.channels[static_cast<size_t>(operands[i].channel)];
+    *receives = i < in.inputs;
+    const bool open = *receives ? IsReady<D>(copy) : HasCredit<D>(copy, program.slot_count);
+    if (!open) return operands[i].channel;
+  }
+  return -1;
+}
+
+template <typename D>
+inline void TraceBlock(Launch& launch, int32_t lane, const BoundInstruction& in, int64_t now_ns) {
+  if (launch.trace->IsBlocked(lane)) return;
+  bool receives = false;
+  const int32_t channel = BlockingChannel<D>(*launch.program, in, &receives);
+  const int32_t peer = channel < 0 ? -1 : launch.program->channels[static_cast<size_t>(channel)]->peer;
+  launch.trace->Block(lane, now_ns, receives ? peer : -1, receives ? -1 : peer);
+}
+
+inline void TraceStep(Launch& launch, int32_t lane, const SliceView& view, int64_t slice, int64_t start_ns) {
+  const BoundInstruction& in = *view.instruction;
+  TraceEvent event;
+  event.start_ns = start_ns;
+  event.end_ns = NowNs();
+  event.what = static_cast<uint64_t>(slice);
+  event.amount = static_cast<uint64_t>(view.bytes);
+  event.lane = lane;
+  event.reduces = in.inputs > 1;
+  for (int i = in.inputs + in.outputs - 1; i >= 0; --i) {
+    if (view.operands[i].base != OperandBase::kChannel) continue;
+    const int32_t peer = launch.program->channels[static_cast<size_t>(view.operands[i].channel)]->peer;
+    (i < in.inputs ? event.from : event.to) = peer;
+  }
+  launch.trace->Step(event);
+}
+
+/// Runs lane `lane` until it is done or blocked. Traced is a loop of its own, so that the other knows nothing of it.
+template <typename D, bool kTraced>
 inline StepEvent RunLane(Launch& launch, int32_t lane, int polls) {
   const BoundProgram& program = *launch.program;
   const BoundLane& body = program.lanes[static_cast<size_t>(lane)];
@@ -210,10 +251,16 @@ inline StepEvent RunLane(Launch& launch, int32_t lane, int polls) {
       view.elements = std::min(in.elements, in.slicing.First(slice + 1)) - view.first;
       view.bytes = view.elements * static_cast<int64_t>(launch.element_bytes);
       SliceEvent event = SliceEvent::kNotReady;
+      int64_t start_ns = 0;
       for (int poll = 0; poll < polls; ++poll) {
+        if constexpr (kTraced) start_ns = NowNs();
         if (in.wait_count == 0 || WaitsDone<D>(launch, in, slice)) event = RunSlice<D>(launch, view);
         if (event != SliceEvent::kNotReady) break;
         D::Relax();
+      }
+      if constexpr (kTraced) {
+        if (event == SliceEvent::kNotReady) TraceBlock<D>(launch, lane, in, start_ns);
+        if (event == SliceEvent::kRan) TraceStep(launch, lane, view, slice, start_ns);
       }
       if (event == SliceEvent::kNotReady) return ran ? StepEvent::kProgress : StepEvent::kIdle;
       if (event != SliceEvent::kRan) {
@@ -228,7 +275,7 @@ inline StepEvent RunLane(Launch& launch, int32_t lane, int polls) {
 }
 
 /// Walks all lanes once, each as far as it goes.
-template <typename D>
+template <typename D, bool kTraced = false>
 inline StepEvent RunLaunch(Launch& launch, int polls) {
   const auto lanes = static_cast<int32_t>(launch.program->lanes.size());
   // A blocked lane is polled in place only when there is no other to turn to.
@@ -237,7 +284,7 @@ inline StepEvent RunLaunch(Launch& launch, int polls) {
   bool all_done = true;
   for (int32_t lane = 0; lane < lanes; ++lane) {
     if (launch.lanes[lane].done) continue;
-    const StepEvent event = RunLane<D>(launch, lane, lane_polls);
+    const StepEvent event = RunLane<D, kTraced>(launch, lane, lane_polls);
     if (event == StepEvent::kMismatch || event == StepEvent::kFailed) return event;
     progress |= event != StepEvent::kIdle;
     all_done &= event == StepEvent::kDone;
@@ -247,23 +294,19 @@ inline StepEvent RunLaunch(Launch& launch, int polls) {
   return StepEvent::kDone;
 }
 
-/// The channel that the first unfinished lane waits for, or -1.
+/// The channel that the first unfinished lane waits for, or -1; `*receives`: for a message, not for room.
 template <typename D>
-inline int32_t BlockedChannel(const Launch& launch) {
+inline int32_t BlockedChannel(const Launch& launch, bool* receives) {
   const BoundProgram& program = *launch.program;
   for (size_t lane = 0; lane < program.lanes.size(); ++lane) {
     const BoundLane& body = program.lanes[lane];
     const LaneState& state = launch.lanes[lane];
     if (state.done || state.pc >= body.count) continue;
     const BoundInstruction& in = program.instructions[static_cast<size_t>(body.first + state.pc)];
-    const BoundOperand* operands = program.operands.data() + in.operands;
-    for (int i = 0; i < in.inputs + in.outputs; ++i) {
-      if (operands[i].base != OperandBase::kChannel) continue;
-      ChannelEnd copy = *program.channels[static_cast<size_t>(operands[i].channel)];
-      const bool open = i < in.inputs ? IsReady<D>(copy) : HasCredit<D>(copy, program.slot_count);
-      if (!open) return operands[i].channel;
-    }
+    const int32_t channel = BlockingChannel<D>(program, in, receives);
+    if (channel >= 0) return channel;
   }
+  *receives = false;
   for (int32_t channel : program.send_channels) {
     const ChannelEnd& end = *program.channels[static_cast<size_t>(channel)];
     if (D::LoadAcquire(end.release->released) != end.step) return channel;

@@ -89,7 +89,7 @@ TEST(Failure, StoppedRankEndsInATimeoutThatNamesIt) {
   for (int rank : {0, 2}) {
     const RankOutcome& outcome = outcomes[static_cast<size_t>(rank)];
     EXPECT_TRUE(outcome.exit_code == mycelTimeout || outcome.exit_code == mycelRemoteError) << outcome.exit_code;
-    EXPECT_THAT(outcome.note, HasSubstr("for rank 1"));
+    EXPECT_THAT(outcome.note, HasSubstr("of rank 1"));
   }
 }
 

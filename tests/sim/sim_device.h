@@ -112,7 +112,9 @@ class SimDevice final : public Device {
   StepEvent Step(Launch& launch, int polls) const noexcept override {
     return step::RunLaunch<Policy>(launch, std::min(polls, 2));
   }
-  int32_t BlockedOn(const Launch& launch) const override { return step::BlockedChannel<HostDevicePolicy>(launch); }
+  int32_t BlockedOn(const Launch& launch, bool* receives) const override {
+    return step::BlockedChannel<HostDevicePolicy>(launch, receives);
+  }
 };
 
 }  // namespace mycel::sim

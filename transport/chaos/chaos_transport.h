@@ -33,6 +33,7 @@ class ChaosTransport final : public Transport {
   StatusOr<ChannelEnd> OpenSend(Rank target, int32_t index) override;
   StatusOr<ChannelEnd> OpenRecv(Rank source, int32_t index) override;
   RankBoard* BoardOf(Rank rank) override { return wrapped_->BoardOf(rank); }
+  std::string ConditionOf(Rank peer) override { return wrapped_->ConditionOf(peer); }
   Status CheckAlive(Rank peer) override { return wrapped_->CheckAlive(peer); }
   bool NeedsProgress() const override { return true; }
   bool Progress() override;

@@ -87,6 +87,20 @@ bool PeerProcess::Alive() const {
   return poll(&entry, 1, 0) <= 0;
 }
 
+std::string PeerProcess::Condition() const {
+  const std::string who = "pid " + std::to_string(pid_);
+  if (!Alive()) return who + " has ended";
+  std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  // The state is the letter after the program's name, which is in parentheses and may hold any character.
+  const size_t close = stat.rfind(')');
+  const char state = close == std::string::npos || close + 2 >= stat.size() ? '?' : stat[close + 2];
+  if (state == 'T') return who + " is alive but stopped by a signal";
+  if (state == 't') return who + " is alive but stopped by a debugger";
+  return who + " is alive";
+}
+
 int ReadProcessMemory(pid_t pid, uint64_t address, void* target, size_t bytes) {
   for (size_t done = 0; done < bytes;) {
     const size_t piece = std::min(bytes - done, kReadBytesMax);

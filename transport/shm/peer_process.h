@@ -33,6 +33,8 @@ class PeerProcess {
   PeerProcess(pid_t pid, Fd fd) : pid_(pid), fd_(std::move(fd)) {}
   /// False once it has ended, a zombie included. Never mistakes a later process with the same id for it.
   bool Alive() const;
+  /// "pid 17 is alive", "... but stopped by a signal", "pid 17 has ended".
+  std::string Condition() const;
 
  private:
   const pid_t pid_;

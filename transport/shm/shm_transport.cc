@@ -229,14 +229,16 @@ StatusOr<uint32_t> ShmTransport::Probe() {
                           ? EPERM
                           : ReadProcessMemory(member.identity.pid, state.probe_address, &word, sizeof(word));
     if (error == 0 && word == state.probe_word) continue;
-    const std::string why = Self().who.name + " cannot read the memory of " + member.who.name + " (" +
-                            ErrnoText(error == 0 ? EFAULT : error) + ")";
+    direct_refusal_ = Self().who.name + " cannot read the memory of " + member.who.name +
+                      (member.process == nullptr ? ": they are in different pid namespaces"
+                                                 : ": " + ErrnoText(error == 0 ? EFAULT : error));
     if (shm_options_.direct == DirectMode::kAuto) {
-      WriteText(why);
+      WriteText(direct_refusal_);
       return static_cast<uint32_t>(kDirectAllowed);
     }
-    return SystemError(why +
-                       ": set MYCEL_DIRECT=auto, or allow process_vm_readv (same user and pid namespace, "
+    return SystemError(Self().who.name + " cannot read the memory of " + member.who.name + " (" +
+                       ErrnoText(error == 0 ? EFAULT : error) +
+                       "): set MYCEL_DIRECT=auto, or allow process_vm_readv (same user and pid namespace, "
                        "kernel.yama.ptrace_scope below 2, no seccomp filter against it)");
   }
   return static_cast<uint32_t>(kDirectAllowed | kDirectReads);
@@ -245,7 +247,14 @@ StatusOr<uint32_t> ShmTransport::Probe() {
 Status ShmTransport::AgreeOnDirect() {
   uint32_t all = kDirectAllowed | kDirectReads;
   for (size_t m = 0; m < members_.size(); ++m) {
-    all &= segment_->StateOf(static_cast<int32_t>(m)).direct;
+    const uint32_t one = segment_->StateOf(static_cast<int32_t>(m)).direct;
+    // Its own reason a rank knows best; of others it knows only that there is one.
+    if ((one & kDirectAllowed) == 0) {
+      direct_refusal_ = members_[m].who.name + " has MYCEL_DIRECT=off";
+    } else if ((one & kDirectReads) == 0 && (all & kDirectReads) != 0 && static_cast<int32_t>(m) != self_) {
+      direct_refusal_ = members_[m].who.name + " cannot read the others' memory";
+    }
+    all &= one;
     if (shm_options_.direct == DirectMode::kOn && (all & kDirectReads) == 0) {
       return SystemError(Self().who.name + " must read other ranks' memory (MYCEL_DIRECT=on), but " +
                          members_[m].who.name + " cannot or may not: set MYCEL_DIRECT alike on all ranks");
@@ -389,6 +398,12 @@ RankBoard* ShmTransport::BoardOf(Rank rank) {
 Status ShmTransport::CheckAlive(Rank peer) {
   const int32_t m = MemberOf(peer);
   return m < 0 ? OkStatus() : CheckMember(m);
+}
+
+std::string ShmTransport::ConditionOf(Rank peer) {
+  const int32_t m = MemberOf(peer);
+  if (m < 0 || members_[static_cast<size_t>(m)].process == nullptr) return std::string();
+  return members_[static_cast<size_t>(m)].process->Condition();
 }
 
 Status ShmTransport::DirectRead(Rank peer, uint64_t address, void* target, size_t bytes) {

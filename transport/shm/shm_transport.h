@@ -51,7 +51,9 @@ class ShmTransport final : public Transport {
   StatusOr<ChannelEnd> OpenRecv(Rank source, int32_t index) override;
   RankBoard* BoardOf(Rank rank) override;
   Status CheckAlive(Rank peer) override;
+  std::string ConditionOf(Rank peer) override;
   bool AllReadDirectly() const override { return direct_read_; }
+  std::string WhyNotDirectly() const override { return direct_read_ ? std::string() : direct_refusal_; }
   Status DirectRead(Rank peer, uint64_t address, void* target, size_t bytes) override;
   int32_t MapWindow(uint64_t window, const std::vector<WindowPart>& parts) override;
   void UnmapWindow(uint64_t window) override;
@@ -95,6 +97,7 @@ class ShmTransport final : public Transport {
   std::vector<Member> members_;
   std::vector<int32_t> member_of_;  // per rank; -1: on another server
   int32_t self_ = -1;
+  std::string direct_refusal_ = "no other rank is on this server";
   std::string leader_socket_;
   HandoverKey key_;
   Fd memory_;  // until Connect ends

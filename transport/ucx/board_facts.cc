@@ -16,7 +16,7 @@ BoardFacts FactsOf(const RankBoard& board) {
   // relaxed: texts only, see board.h.
   facts.operation = board.operation.load(kRelaxed);
   facts.count = board.count.load(kRelaxed);
-  facts.since_ns = board.since_ns.load(kRelaxed);
+  facts.waits = board.waits.load(kRelaxed);
   facts.phase = board.phase.load(kRelaxed);
   facts.collective = board.collective.load(kRelaxed);
   facts.type = board.type.load(kRelaxed);
@@ -40,7 +40,7 @@ BoardFacts FactsOf(const RankBoard& board) {
 void CopyFacts(const BoardFacts& facts, RankBoard* board) {
   board->operation.store(facts.operation, kRelaxed);
   board->count.store(facts.count, kRelaxed);
-  board->since_ns.store(facts.since_ns, kRelaxed);
+  board->waits.store(facts.waits, kRelaxed);
   board->phase.store(facts.phase, kRelaxed);
   board->collective.store(facts.collective, kRelaxed);
   board->type.store(facts.type, kRelaxed);

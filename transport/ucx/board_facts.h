@@ -13,12 +13,12 @@ namespace mycel {
 struct BoardFacts {
   uint64_t operation;
   uint64_t count;
-  uint64_t since_ns;
   uint32_t phase;
   uint32_t collective;
   uint32_t type;
   uint32_t op;
   uint32_t counts_hash;
+  uint32_t waits;
   int32_t root;
   int32_t pid;
   uint32_t error;
