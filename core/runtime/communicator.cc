@@ -119,7 +119,8 @@ StatusOr<const Communicator::Bound*> Communicator::LookUp(const CollectiveCall& 
 }
 
 void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature) {
-  PostOnBoard(call, signature, WordOf(call, BoardNumberOf(call), 0).Pack(), call.count * SizeOf(call.type) >= kTimedBytes);
+  PostOnBoard(call, signature, WordOf(call, BoardNumberOf(call), 0).Pack(),
+              call.count * SizeOf(call.type) >= kTimedBytes);
 }
 
 void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature, uint64_t word, bool timed) {

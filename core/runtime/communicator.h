@@ -211,6 +211,7 @@ class Communicator {
     std::vector<size_t> counts;
     std::vector<size_t> packed_at;  // where blocks begin that follow each other
     std::unique_ptr<BoundProgram> program;
+    const CachedPlan* plan = nullptr;
     const void* kernel = nullptr;
     uint32_t base_signature = 0;
     bool stream_outputs = false;

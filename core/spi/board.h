@@ -46,7 +46,7 @@ struct alignas(128) RankBoard {
   std::atomic<uint32_t> type;
   std::atomic<uint32_t> op;
   std::atomic<int32_t> root;
-  std::atomic<uint64_t> count;  // elements; of messages: bytes in all, and the root is the peer of the first
+  std::atomic<uint64_t> count;        // elements; of messages: bytes in all, and the root is the peer of the first
   std::atomic<uint32_t> counts_hash;  // v-collectives whose ranks all know all counts: tells unlike ones apart
   std::atomic<uint32_t> waits;        // WaitWord; from a millisecond of waiting until the operation ends
   std::atomic<int32_t> pid;

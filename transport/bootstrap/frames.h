@@ -13,6 +13,8 @@ namespace mycel {
 /// What ranks and the rendezvous say to each other; the payloads are described in rendezvous.h.
 enum class FrameType : uint32_t {
   kHello = 1,
+  kChallenge,
+  kProof,
   kWelcome,
   kRegister,
   kRegistered,

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,8 +31,8 @@ constexpr uint64_t kGuestPayloadBytesMax = uint64_t{64} << 20;
 /// The serving thread's state.
 class Server {
  public:
-  Server(const Fd& listener, const Fd& stop, uint64_t cookie, bool reusable)
-      : listener_(listener), stop_(stop), cookie_(cookie), reusable_(reusable) {}
+  Server(const Fd& listener, const Fd& stop, const Secret& secret, bool reusable)
+      : listener_(listener), stop_(stop), secret_(secret), reusable_(reusable) {}
 
   void Run();
 
@@ -48,11 +47,16 @@ class Server {
     explicit Entry(Fd fd) : guest(std::move(fd)) {}
     Guest guest;
     Meeting* meeting = nullptr;
+    bool challenged = false;  // the nonces are set
+    uint64_t guest_nonce = 0;
+    uint64_t nonce = 0;
   };
 
   void Accept(SteadyTime now);
   void Serve(Entry* entry, SteadyTime now);
   void Take(Entry* entry, const Frame& frame, SteadyTime now);
+  /// A frame of a guest that has not proved yet that it was given the id.
+  void Prove(Entry* entry, const Frame& frame);
   void Register(Entry* entry, const Frame& frame, SteadyTime now);
   void DropBroken(SteadyTime now);
   void DropMeetings(SteadyTime now);
@@ -61,7 +65,7 @@ class Server {
 
   const Fd& listener_;
   const Fd& stop_;
-  const uint64_t cookie_;
+  const Secret& secret_;
   const bool reusable_;
   const SteadyTime start_ = steady_clock::now();
   std::vector<std::unique_ptr<Entry>> entries_;
@@ -161,13 +165,7 @@ void Server::Take(Entry* entry, const Frame& frame, SteadyTime now) {
   Guest& guest = entry->guest;
   std::string_view payload(frame.payload);
   if (!guest.welcome) {
-    guest.broken = frame.type != FrameType::kHello || payload.size() != 8 || TakeInteger(&payload, 8) != cookie_;
-    if (guest.broken) return;
-    guest.welcome = true;
-    guest.connection.set_payload_bytes_max(kGuestPayloadBytesMax);
-    std::string echo;
-    PutInteger(&echo, CookieEcho(cookie_), 8);
-    guest.broken = !guest.connection.Send(Encode(FrameType::kWelcome, echo));
+    Prove(entry, frame);
   } else if (frame.type == FrameType::kRegister && payload.size() >= 16 && entry->meeting == nullptr) {
     Register(entry, frame, now);
   } else if (frame.type == FrameType::kValue && payload.size() >= 8 && guest.rank.valid()) {
@@ -176,6 +174,30 @@ void Server::Take(Entry* entry, const Frame& frame, SteadyTime now) {
   } else {
     guest.broken = true;
   }
+}
+
+void Server::Prove(Entry* entry, const Frame& frame) {
+  Guest& guest = entry->guest;
+  std::string_view payload(frame.payload);
+  const bool expected = frame.type == (entry->challenged ? FrameType::kProof : FrameType::kHello);
+  guest.broken = !expected || payload.size() != 8;
+  if (guest.broken) return;
+  const uint64_t word = TakeInteger(&payload, 8);
+  if (entry->challenged) {
+    guest.welcome = word == ProofOf(secret_, ProofSide::kGuest, entry->guest_nonce, entry->nonce);
+    guest.broken = !guest.welcome;
+    if (guest.broken) return;
+    guest.connection.set_payload_bytes_max(kGuestPayloadBytesMax);
+    guest.broken = !guest.connection.Send(Encode(FrameType::kWelcome, ""));
+    return;
+  }
+  entry->challenged = true;
+  entry->guest_nonce = word;
+  entry->nonce = RandomNonce();
+  std::string challenge;
+  PutInteger(&challenge, entry->nonce, 8);
+  PutInteger(&challenge, ProofOf(secret_, ProofSide::kRendezvous, entry->guest_nonce, entry->nonce), 8);
+  guest.broken = !guest.connection.Send(Encode(FrameType::kChallenge, challenge));
 }
 
 void Server::Register(Entry* entry, const Frame& frame, SteadyTime now) {
@@ -268,19 +290,19 @@ StatusOr<Fd> ListenOn(uint16_t* port) {
 
 }  // namespace
 
-Rendezvous::Rendezvous(Fd listener, Fd stop, uint64_t cookie, uint16_t port, bool reusable)
-    : cookie_(cookie),
+Rendezvous::Rendezvous(Fd listener, Fd stop, const Secret& secret, uint16_t port, bool reusable)
+    : secret_(secret),
       port_(port),
       owner_pid_(getpid()),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
       reusable_(reusable) {}
 
-StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Start(uint64_t cookie, uint16_t port, bool reusable) {
+StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Start(const Secret& secret, uint16_t port, bool reusable) {
   MYCEL_ASSIGN_OR_RETURN(Fd listener, ListenOn(&port));
   Fd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid()) return DescriptorError("cannot start listening for the ranks", errno);
-  std::unique_ptr<Rendezvous> made(new Rendezvous(std::move(listener), std::move(stop), cookie, port, reusable));
+  std::unique_ptr<Rendezvous> made(new Rendezvous(std::move(listener), std::move(stop), secret, port, reusable));
   // The program's signal handlers run in its own threads only.
   sigset_t all;
   sigset_t before;
@@ -299,7 +321,7 @@ StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Start(uint64_t cookie, uint16_
 
 void Rendezvous::Main() {
   pthread_setname_np(pthread_self(), "mycel-meet");
-  Server(listener_, stop_, cookie_, reusable_).Run();
+  Server(listener_, stop_, secret_, reusable_).Run();
   listener_.Close();
   const std::lock_guard<std::mutex> lock(mutex_);
   stop_.Close();
@@ -342,8 +364,8 @@ size_t RendezvousHost::Serving() {
 StatusOr<UniqueId> RendezvousHost::MakeUniqueId(const std::string& interfaces) {
   MeetingPlace place;
   MYCEL_ASSIGN_OR_RETURN(place.addresses, LocalAddresses(interfaces));
-  MYCEL_CHECK_EQ(getrandom(&place.cookie, sizeof(place.cookie), 0), static_cast<ssize_t>(sizeof(place.cookie)));
-  MYCEL_ASSIGN_OR_RETURN(std::unique_ptr<Rendezvous> made, Rendezvous::Start(place.cookie, 0, false));
+  place.secret = RandomSecret();
+  MYCEL_ASSIGN_OR_RETURN(std::unique_ptr<Rendezvous> made, Rendezvous::Start(place.secret, 0, false));
   place.port = made->port();
   const std::lock_guard<std::mutex> lock(mutex_);
   DropFinished();
@@ -357,7 +379,7 @@ Status RendezvousHost::Serve(const MeetingPlace& place) {
   for (const auto& rendezvous : all_) {
     if (rendezvous->port() == place.port) return OkStatus();
   }
-  MYCEL_ASSIGN_OR_RETURN(std::unique_ptr<Rendezvous> made, Rendezvous::Start(place.cookie, place.port, true));
+  MYCEL_ASSIGN_OR_RETURN(std::unique_ptr<Rendezvous> made, Rendezvous::Start(place.secret, place.port, true));
   all_.push_back(std::move(made));
   return OkStatus();
 }

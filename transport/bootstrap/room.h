@@ -16,7 +16,7 @@ struct Guest {
   FrameConnection connection;
   std::string endpoint;  // "10.0.0.1:4242"
   SteadyTime since;      // when it connected
-  bool welcome = false;  // it said the cookie
+  bool welcome = false;  // it has proved that it holds the secret
   bool broken = false;   // to be dropped
   // Once registered:
   Rank rank;

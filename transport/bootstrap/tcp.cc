@@ -34,7 +34,7 @@ uint64_t PatienceMs(SteadyTime deadline) {
   return static_cast<uint64_t>(std::clamp(left, milliseconds(0), kMost).count());
 }
 
-/// Looks for the listener that knows the cookie at all addresses at once; each is tried again while it refuses.
+/// Looks for the listener that holds the secret at all addresses at once; each is tried again while it refuses.
 class Search {
  public:
   Search(const MeetingPlace& place, Rank rank, SteadyTime deadline) : place_(place), rank_(rank), deadline_(deadline) {
@@ -51,6 +51,8 @@ class Search {
     HostAddress address;
     std::optional<FrameConnection> connection;
     bool connected = false;
+    uint64_t nonce = 0;   // ours, new with each connection
+    bool proved = false;  // that we hold the secret, to one who does; waits for its welcome
     SteadyTime retry_at;  // while there is no connection
     milliseconds pause = kRetryFirst;
     std::string outcome = "no answer yet";
@@ -132,6 +134,7 @@ Status Search::StartDue(SteadyTime now) {
     }
     attempt.connection.emplace(std::move(fd));
     attempt.connected = false;
+    attempt.proved = false;
   }
   return OkStatus();
 }
@@ -146,9 +149,10 @@ void Search::Advance(Attempt* attempt, int16_t events) {
     attempt->connected = true;
     attempt->outcome = "accepted, but silent";
     SetTcpOptions(connection.fd());
-    std::string cookie;
-    PutInteger(&cookie, place_.cookie, 8);
-    if (!connection.Send(Encode(FrameType::kHello, cookie))) GiveUp(attempt, "closed");
+    attempt->nonce = RandomNonce();
+    std::string nonce;
+    PutInteger(&nonce, attempt->nonce, 8);
+    if (!connection.Send(Encode(FrameType::kHello, nonce))) GiveUp(attempt, "closed");
     return;
   }
   if ((events & POLLOUT) != 0 && !connection.Flush()) return GiveUp(attempt, "closed");
@@ -161,11 +165,23 @@ void Search::Advance(Attempt* attempt, int16_t events) {
     case FrameConnection::Result::kFrame:
       break;
   }
-  std::string_view echo(frame.payload);
-  const bool right =
-      frame.type == FrameType::kWelcome && echo.size() == 8 && TakeInteger(&echo, 8) == CookieEcho(place_.cookie);
-  if (!right) return GiveUp(attempt, "somebody else listens there");
-  winner_ = attempt;
+  if (attempt->proved) {
+    if (frame.type != FrameType::kWelcome) return GiveUp(attempt, "somebody else listens there");
+    winner_ = attempt;
+    return;
+  }
+  std::string_view challenge(frame.payload);
+  if (frame.type != FrameType::kChallenge || challenge.size() != 16) {
+    return GiveUp(attempt, "somebody else listens there");
+  }
+  const uint64_t nonce = TakeInteger(&challenge, 8);
+  if (TakeInteger(&challenge, 8) != ProofOf(place_.secret, ProofSide::kRendezvous, attempt->nonce, nonce)) {
+    return GiveUp(attempt, "somebody else listens there");
+  }
+  std::string proof;
+  PutInteger(&proof, ProofOf(place_.secret, ProofSide::kGuest, attempt->nonce, nonce), 8);
+  if (!connection.Send(Encode(FrameType::kProof, proof))) return GiveUp(attempt, "closed");
+  attempt->proved = true;
 }
 
 void Search::GiveUp(Attempt* attempt, const std::string& outcome) {

@@ -86,7 +86,7 @@ uint16_t FreePort() {
 TEST(UniqueIdTest, KeepsWhatFits) {
   MeetingPlace place;
   place.port = 4242;
-  place.cookie = 0x1122334455667788;
+  for (size_t i = 0; i < place.secret.size(); ++i) place.secret[i] = static_cast<unsigned char>(0x11 * i);
   place.agreed = true;
   for (unsigned char i = 0; i < 30; ++i) {
     HostAddress address;
@@ -97,18 +97,18 @@ TEST(UniqueIdTest, KeepsWhatFits) {
   }
   const MeetingPlace back = MeetingPlace::Unpack(place.Pack()).value();
   EXPECT_EQ(back.port, place.port);
-  EXPECT_EQ(back.cookie, place.cookie);
+  EXPECT_EQ(back.secret, place.secret);
   EXPECT_TRUE(back.agreed);
-  ASSERT_EQ(back.addresses.size(), 19U);  // 17 + 18 * 5 + 4 left over = 111
+  ASSERT_EQ(back.addresses.size(), 18U);  // 17 + 17 * 5 + 1 left over = 103
   EXPECT_EQ(back.addresses[0].ToString(), "0.0.0.0");
   EXPECT_EQ(back.addresses[1].ToString(), "100::9");
-  EXPECT_EQ(back.addresses[18].ToString(), "18.0.0.0");
+  EXPECT_EQ(back.addresses[17].ToString(), "17.0.0.0");
 }
 
 TEST(UniqueIdTest, DamagedOnesAreRefused) {
   RendezvousHost host;
   const UniqueId good = host.MakeUniqueId("").value();
-  for (const size_t byte : {0U, 4U, 16U, 17U}) {
+  for (const size_t byte : {0U, 4U, 24U, 25U}) {
     UniqueId bad = good;
     bad.bytes[byte] = 0xff;
     const Status status = JoinTcp(bad, Rank(0), 1, In(1000), host).status();
@@ -174,13 +174,81 @@ TEST(JoinTcpTest, StraysDoNotDisturb) {
       strays.push_back(fd);
     }
   }
-  // One that knows our frames but not the cookie.
-  strays.push_back(ConnectRaw(id));
-  const auto hello = Encode(FrameType::kHello, "12345678");
-  (void)send(strays.back(), hello->data(), hello->size(), MSG_NOSIGNAL);
+  // Those that know our frames but not the secret: one stays silent after Hello, one sends a wrong proof and claims a
+  // rank, one announces more than there is memory for, one stops in the middle of a header.
+  const std::string hello = *Encode(FrameType::kHello, "12345678");
+  const std::string claim = hello + *Encode(FrameType::kProof, "12345678") +
+                            *Encode(FrameType::kRegister, std::string(8, '\0') + std::string(8, '\1'));
+  std::string huge = hello;
+  huge.replace(8, 8, "\xff\xff\xff\xff\xff\xff\xff\x7f");
+  for (const std::string& text : {hello, claim, huge, hello.substr(0, 5)}) {
+    strays.push_back(ConnectRaw(id));
+    EXPECT_EQ(send(strays.back(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+  }
   JoinThreads(id, 3, host, ExpectOk);
   ExpectNothingServed(host);  // silent strays do not keep it alive
   for (const int fd : strays) close(fd);
+}
+
+// Published vectors: the paper's appendix (15 bytes) and the reference code's first two.
+TEST(ProofTest, SipHashIsThePublishedOne) {
+  Secret key;
+  std::string message;
+  for (unsigned char i = 0; i < 16; ++i) key[i] = i;
+  for (char i = 0; i < 15; ++i) message += i;
+  EXPECT_EQ(SipHash(key, ""), 0x726fdb47dd0e0e31U);
+  EXPECT_EQ(SipHash(key, message.substr(0, 1)), 0x74f839c593dc67fdU);
+  EXPECT_EQ(SipHash(key, message), 0xa129ca6149be45e5U);
+}
+
+TEST(ProofTest, NamesItsSideAndBothNonces) {
+  const Secret secret = RandomSecret();
+  const uint64_t proof = ProofOf(secret, ProofSide::kGuest, 1, 2);
+  EXPECT_NE(proof, ProofOf(secret, ProofSide::kRendezvous, 1, 2));
+  EXPECT_NE(proof, ProofOf(secret, ProofSide::kGuest, 2, 1));
+  EXPECT_NE(proof, ProofOf(RandomSecret(), ProofSide::kGuest, 1, 2));
+}
+
+TEST(JoinTcpTest, AFalseListenerLearnsNothingAndIsNotBelieved) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&address), length), 0);
+  ASSERT_EQ(listen(listener, 4), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  MeetingPlace place;
+  place.port = ntohs(address.sin_port);
+  place.secret = RandomSecret();
+  place.addresses.push_back(HostAddress::Of(reinterpret_cast<const sockaddr*>(&address)));
+  std::string heard;
+  std::thread false_listener([&] {
+    while (true) {
+      const int fd = accept(listener, nullptr, nullptr);
+      if (fd < 0) return;  // shut down
+      char bytes[24];
+      if (recv(fd, bytes, sizeof(bytes), MSG_WAITALL) == sizeof(bytes)) heard.append(bytes, sizeof(bytes));
+      // The rank's own nonce and a made-up proof.
+      const std::string answer = *Encode(FrameType::kChallenge, heard.substr(heard.size() - 8) + "87654321") +
+                                 *Encode(FrameType::kRegistered, "");
+      (void)send(fd, answer.data(), answer.size(), MSG_NOSIGNAL);
+      char more = 0;
+      while (recv(fd, &more, 1, 0) == 1) heard += more;
+      close(fd);
+    }
+  });
+  RendezvousHost host;
+  const Status status = JoinTcp(place.Pack(), Rank(1), 2, In(300), host).status();
+  shutdown(listener, SHUT_RDWR);
+  false_listener.join();
+  close(listener);
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
+  EXPECT_THAT(StatusMessage(status), HasSubstr("somebody else listens there"));
+  ASSERT_GE(heard.size(), 24U);
+  EXPECT_EQ(heard.size() % 24, 0U) << "a rank went on after a wrong proof";
+  const std::string secret(place.secret.begin(), place.secret.end());
+  EXPECT_EQ(heard.find(secret.substr(0, 8)), std::string::npos);
 }
 
 TEST(JoinTcpTest, OneRankClaimedTwiceIsToldToAll) {

@@ -19,9 +19,11 @@ namespace mycel {
 namespace {
 
 constexpr char kMagic[4] = {'M', 'Y', 'C', 'L'};
-constexpr unsigned char kVersion = 1;
+constexpr unsigned char kVersion = 2;
 constexpr unsigned char kAgreed = 1;
-constexpr size_t kAddressesAt = 17;
+constexpr size_t kSecretAt = 8;
+constexpr size_t kAddressCountAt = kSecretAt + sizeof(Secret);
+constexpr size_t kAddressesAt = kAddressCountAt + 1;
 
 size_t PackedBytes(const HostAddress& address) { return address.v6 ? 17 : 5; }
 
@@ -123,14 +125,14 @@ UniqueId MeetingPlace::Pack() const {
   id.bytes[4] = kVersion;
   id.bytes[5] = agreed ? kAgreed : 0;
   for (size_t i = 0; i < 2; ++i) id.bytes[6 + i] = static_cast<unsigned char>(port >> (8 * i));
-  for (size_t i = 0; i < 8; ++i) id.bytes[8 + i] = static_cast<unsigned char>(cookie >> (8 * i));
+  std::copy(secret.begin(), secret.end(), id.bytes + kSecretAt);
   size_t at = kAddressesAt;
   for (const HostAddress& address : addresses) {
     if (at + PackedBytes(address) > sizeof(id.bytes)) continue;
     id.bytes[at] = address.v6 ? 6 : 4;
     std::memcpy(id.bytes + at + 1, address.bytes, PackedBytes(address) - 1);
     at += PackedBytes(address);
-    ++id.bytes[16];
+    ++id.bytes[kAddressCountAt];
   }
   return id;
 }
@@ -144,9 +146,9 @@ StatusOr<MeetingPlace> MeetingPlace::Unpack(const UniqueId& id) {
   MeetingPlace place;
   place.agreed = id.bytes[5] == kAgreed;
   for (size_t i = 0; i < 2; ++i) place.port = static_cast<uint16_t>(place.port | id.bytes[6 + i] << (8 * i));
-  for (size_t i = 0; i < 8; ++i) place.cookie |= static_cast<uint64_t>(id.bytes[8 + i]) << (8 * i);
+  std::copy_n(id.bytes + kSecretAt, place.secret.size(), place.secret.begin());
   size_t at = kAddressesAt;
-  for (unsigned char i = 0; i < id.bytes[16]; ++i) {
+  for (unsigned char i = 0; i < id.bytes[kAddressCountAt]; ++i) {
     HostAddress address;
     if (at >= sizeof(id.bytes) || (id.bytes[at] != 4 && id.bytes[at] != 6)) return bad;
     address.v6 = id.bytes[at] == 6;
@@ -215,9 +217,12 @@ StatusOr<UniqueId> UniqueIdFromHostPort(const std::string& host_port) {
   MeetingPlace place;
   place.agreed = true;
   place.port = static_cast<uint16_t>(port);
-  // Ranks may spell the host differently, but they agree on the port.
+  // Ranks may spell the host differently, but they agree on the port. No secret: it keeps strays apart.
   uint64_t state = static_cast<uint64_t>(port);
-  place.cookie = SplitMix64(state);
+  for (size_t i = 0; i < place.secret.size(); i += 8) {
+    const uint64_t word = SplitMix64(state);
+    for (size_t j = 0; j < 8; ++j) place.secret[i + j] = static_cast<unsigned char>(word >> (8 * j));
+  }
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     if (IsUsable(entry->ai_addr)) place.addresses.push_back(HostAddress::Of(entry->ai_addr));
   }

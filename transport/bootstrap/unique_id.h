@@ -1,11 +1,10 @@
 // The unique id: 128 bytes that tell where the ranks of a communicator meet. One process makes it (and listens); any
 // means carries it to the others.
 //
-//   offset 0  "MYCL"   4  version   5  flags   6  port   8  job cookie   16  address count   17  addresses
+//   offset 0  "MYCL"   4  version   5  flags   6  port   8  secret   24  address count   25  addresses
 //   address: family 4 or 6, then 4 or 16 bytes
 //
-// Integers are little-endian. The cookie is random: whoever knows it was given the id. It keeps strays apart; it is no
-// protection against somebody who reads the network.
+// Integers are little-endian. The secret is random: whoever proves to hold it (proof.h) was given the id.
 #pragma once
 
 #include <netinet/in.h>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "transport/bootstrap/proof.h"
 
 namespace mycel {
 
@@ -43,7 +43,7 @@ std::string EndpointText(const sockaddr_storage& address);
 struct MeetingPlace {
   bool agreed = false;  // a host and port that all ranks were given: rank 0 listens when it joins
   uint16_t port = 0;
-  uint64_t cookie = 0;
+  Secret secret{};
   std::vector<HostAddress> addresses;  // in order of preference; as many as fit are kept
 
   UniqueId Pack() const;

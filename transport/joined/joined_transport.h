@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/spi/transport.h"
 
@@ -24,9 +25,16 @@ class JoinedTransport final : public Transport {
   StatusOr<ChannelEnd> OpenRecv(Rank source, int32_t index) override { return PartFor(source).OpenRecv(source, index); }
   RankBoard* BoardOf(Rank rank) override { return PartFor(rank).BoardOf(rank); }
   Status CheckAlive(Rank peer) override { return PartFor(peer).CheckAlive(peer); }
+  std::string ConditionOf(Rank peer) override { return PartFor(peer).ConditionOf(peer); }
   bool NeedsProgress() const override { return near_->NeedsProgress() || far_->NeedsProgress(); }
   bool Progress() override;
   bool AllReadDirectly() const override { return false; }
+  std::string WhyNotDirectly() const override { return "some ranks are on other servers"; }
+  int32_t MapWindow(uint64_t window, const std::vector<WindowPart>& parts) override {
+    return near_->MapWindow(window, parts);
+  }
+  void UnmapWindow(uint64_t window) override { near_->UnmapWindow(window); }
+  uint64_t WindowReads() const override { return near_->WindowReads(); }
   Status DirectRead(Rank peer, uint64_t address, void* target, size_t bytes) override {
     return PartFor(peer).DirectRead(peer, address, target, bytes);
   }
