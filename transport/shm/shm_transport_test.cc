@@ -110,6 +110,10 @@ TEST(ShmTransportTest, StrangersDoNotDisturb) {
 
 TEST(ShmTransportTest, AnotherUserIsTurnedAway) {
   Ranks ranks(std::vector<ShmOptions>(2));
+  // The child inherits the listening socket: a connection made after the leader has closed its own copy would wait for
+  // an answer for ever. So it comes first.
+  int came[2];
+  ASSERT_EQ(pipe(came), 0);
   const pid_t pid = fork();
   if (pid == 0) {
     // Without the right to change the user it is a stranger all the same: it does not know the cookie.
@@ -118,12 +122,17 @@ TEST(ShmTransportTest, AnotherUserIsTurnedAway) {
     std::string hello(40, 'h');
     char byte = 0;
     (void)send(fd, hello.data(), hello.size(), MSG_NOSIGNAL);
+    (void)!write(came[1], "", 1);
     _exit(fd >= 0 && recv(fd, &byte, 1, 0) <= 0 ? 0 : 1);
   }
+  char byte = 0;
+  EXPECT_EQ(read(came[0], &byte, 1), 1);
   for (const Status& status : ranks.ConnectAll()) EXPECT_TRUE(status.ok()) << status;
   int status = 0;
   waitpid(pid, &status, 0);
   EXPECT_EQ(status, 0);
+  close(came[0]);
+  close(came[1]);
 }
 
 TEST(ShmTransportTest, TooLittleMemorySaysNeededAvailableAndCure) {
