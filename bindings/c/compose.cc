@@ -198,7 +198,7 @@ int32_t ServerCount(const Topology& topology) {
 /// Why the ranks do not read each other's memory, the better way for large messages.
 std::string WhyNotDirectly(const Settings& settings, const ComposeOptions& options, const Transport& transport) {
   if (options.one_process) return "the ranks are threads, whose buffers may be gone before an error is seen";
-  return settings.direct == "off" ? "MYCEL_DIRECT=off" : transport.WhyNotDirectly();
+  return settings.transport.direct == "off" ? "MYCEL_DIRECT=off" : transport.WhyNotDirectly();
 }
 
 /// Whether a plain alltoallv runs by a plan for its matrix. Inside one server there is nothing to plan unless asked to:
