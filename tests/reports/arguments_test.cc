@@ -128,7 +128,7 @@ TEST(ArgumentsInPlace, EveryRootEveryRankCountAndNothingElseIsWritten) {
             for (const size_t count : {1, 3001}) {
               ExactCall it{collective, DataType::kInt32, ReduceOp::kSum, count, root, in_place};
               it.seed = count;
-              const std::string wrong = CheckCall(it, comm, rank, way.ranks);
+              std::string wrong = CheckCall(it, comm, rank, way.ranks);
               if (!wrong.empty()) return wrong;
             }
           }
@@ -188,7 +188,7 @@ TEST(ArgumentsCounts, PrimesOfEveryRankCountAndPlanner) {
   for (const Way& way : ways) {
     ExpectRight(way, [&way](mycelComm_t comm, int rank) -> std::string {
       for (const size_t count : {1, 2, 3, 5, 7, 1009, 65'537}) {
-        const std::string wrong =
+        std::string wrong =
             CheckCall({Collective::kAllReduce, DataType::kFloat32, ReduceOp::kSum, count}, comm, rank, way.ranks);
         if (!wrong.empty()) return wrong;
       }
@@ -220,7 +220,7 @@ TEST(ArgumentsCounts, BuffersAtAnyOffsetEachForItself) {
             ExactCall it{collective, type, ReduceOp::kSum, 300 + rng.Below(2000)};
             it.send_shift = shift;
             it.recv_shift = rng.Below(32);
-            const std::string wrong = CheckCall(it, comm, rank, 3);
+            std::string wrong = CheckCall(it, comm, rank, 3);
             if (!wrong.empty()) return wrong;
           }
         }

@@ -1,6 +1,7 @@
 #include "tests/reports/exact_call.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -29,8 +30,8 @@ double Expected(const ExactCall& it, int rank_count, const std::vector<Rank>& co
     if (it.op == ReduceOp::kMin) result = std::min(result, value);
   }
   if (it.op != ReduceOp::kAvg) return result;
-  return KindOf(it.type) == TypeKind::kFloating ? result / rank_count
-                                                : static_cast<double>(static_cast<int64_t>(result) / rank_count);
+  const double average = result / rank_count;
+  return KindOf(it.type) == TypeKind::kFloating ? average : std::trunc(average);
 }
 
 /// Where a rank's buffers lie in memory that is otherwise poison. In place they follow NCCL's pointer rules.

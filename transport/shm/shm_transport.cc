@@ -221,17 +221,17 @@ StatusOr<uint32_t> ShmTransport::Probe() {
   if (shm_options_.direct == DirectMode::kOff) return 0U;
   for (size_t m = 0; m < members_.size(); ++m) {
     const Member& member = members_[m];
-    if (member.same_process) continue;
+    if (static_cast<int32_t>(m) == self_) continue;
     const MemberState& state = segment_->StateOf(static_cast<int32_t>(m));
     uint64_t word = 0;
     // Without a common pid namespace its pid may be somebody else's.
-    const int error = member.process == nullptr
-                          ? EPERM
-                          : ReadProcessMemory(member.identity.pid, state.probe_address, &word, sizeof(word));
+    const bool known = member.same_process || member.process != nullptr;
+    const pid_t pid = member.same_process ? getpid() : member.identity.pid;
+    const int error = known ? ReadProcessMemory(pid, state.probe_address, &word, sizeof(word)) : EPERM;
     if (error == 0 && word == state.probe_word) continue;
-    direct_refusal_ = Self().who.name + " cannot read the memory of " + member.who.name +
-                      (member.process == nullptr ? ": they are in different pid namespaces"
-                                                 : ": " + ErrnoText(error == 0 ? EFAULT : error));
+    direct_refusal_ =
+        Self().who.name + " cannot read the memory of " + member.who.name +
+        (known ? ": " + ErrnoText(error == 0 ? EFAULT : error) : ": they are in different pid namespaces");
     if (shm_options_.direct == DirectMode::kAuto) {
       WriteText(direct_refusal_);
       return static_cast<uint32_t>(kDirectAllowed);
@@ -410,10 +410,6 @@ Status ShmTransport::DirectRead(Rank peer, uint64_t address, void* target, size_
   const int32_t m = MemberOf(peer);
   MYCEL_CHECK(m >= 0 && direct_read_);
   const Member& member = members_[static_cast<size_t>(m)];
-  if (member.same_process) {
-    std::memcpy(target, reinterpret_cast<const void*>(address), bytes);
-    return OkStatus();
-  }
   for (const auto& [number, window] : member.windows) {
     const std::byte* found = window.Find(address, bytes);
     if (found == nullptr) continue;
@@ -421,7 +417,8 @@ Status ShmTransport::DirectRead(Rank peer, uint64_t address, void* target, size_
     ++window_reads_;
     return OkStatus();
   }
-  const int error = ReadProcessMemory(member.identity.pid, address, target, bytes);
+  // Between threads of one process as well: a buffer that its owner took back on an error is then an error, no crash.
+  const int error = ReadProcessMemory(member.same_process ? getpid() : member.identity.pid, address, target, bytes);
   if (error == 0) return OkStatus();
   MYCEL_RETURN_IF_ERROR(CheckMember(m));
   return SystemError(Self().who.name + " cannot read " + std::to_string(bytes) + " bytes of the memory of " +
