@@ -157,11 +157,11 @@ using Wrap = std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>
 Status ComposeAndDoAll(Bootstrap* bootstrap, Over over, const Wrap& wrap, const Device* device) {
   ComposeOptions options;
   options.one_process = over == Over::kLoopback;
-  MYCEL_ASSIGN_OR_RETURN(options.deadline, InitDeadline());
+  MYCEL_ASSIGN_OR_RETURN(options.deadline, InitDeadline(options.config));
   options.wrap_transport = wrap;
   options.device = device;
-  MYCEL_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> communicator, Compose(*bootstrap, options));
-  return DoAll(communicator.get());
+  MYCEL_ASSIGN_OR_RETURN(const Composed composed, Compose(*bootstrap, options));
+  return DoAll(composed.communicator.get());
 }
 
 /// All ranks, of which kVictim has the fault. Whether it struck.

@@ -107,7 +107,13 @@ class FaultyDevice final : public Device {
     }
     return wrapped_.Step(launch, polls);
   }
-  int32_t BlockedOn(const Launch& launch) const override { return wrapped_.BlockedOn(launch); }
+  void Scale(DataType type, const void* factor, const void* input, void* output, size_t count) const noexcept override {
+    wrapped_.Scale(type, factor, input, output, count);
+  }
+  bool RunsUserFunctions() const override { return wrapped_.RunsUserFunctions(); }
+  int32_t BlockedOn(const Launch& launch, bool* receives) const override {
+    return wrapped_.BlockedOn(launch, receives);
+  }
 
  private:
   const Device& wrapped_;
