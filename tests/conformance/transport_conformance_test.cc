@@ -357,8 +357,10 @@ TEST_P(TransportConformance, DirectReadsReachThePeersMemory) {
       if (peer == context.rank) continue;
       const ChannelEnd end = transport->OpenRecv(peer, 0).value();
       ASSERT_EQ(end.direct_read, GetParam().reads_directly);
-      EXPECT_EQ(transport->AllReadDirectly(), GetParam().reads_directly);
-      if (!GetParam().reads_directly) continue;
+      if (!GetParam().reads_directly) {
+        EXPECT_FALSE(transport->AllReadDirectly());
+        continue;
+      }
       EXPECT_EQ(end.same_address_space, GetParam().ranks_are == RanksAre::kThreads);
       const uint64_t address = std::stoull((*addresses)[peer.index()]);
       const Bytes expected = PatternOf(static_cast<uint64_t>(peer.value()), sizes[3]);
@@ -374,7 +376,6 @@ TEST_P(TransportConformance, DirectReadsReachThePeersMemory) {
 }
 
 TEST_P(TransportConformance, DescriptorsAreNotInherited) {
-  if (GetParam().descriptors_inherited) GTEST_SKIP() << "UCX opens its descriptors without FD_CLOEXEC";
   Run(3, [](const RankContext& context) {
     context.Meet();
     const std::vector<int> known = InheritableDescriptors({});
@@ -382,10 +383,11 @@ TEST_P(TransportConformance, DescriptorsAreNotInherited) {
     std::unique_ptr<Transport> transport = GetParam().make();
     const StatusOr<std::string> address = transport->Prepare(OptionsFor(context, 16384));
     ASSERT_TRUE(address.ok());
-    EXPECT_THAT(InheritableDescriptors(known), testing::IsEmpty());
+    EXPECT_EQ(InheritableDescriptors(known).empty(), !GetParam().descriptors_inherited);
     const auto addresses = context.bootstrap->AllGather(*address, InSeconds(60));
     ASSERT_TRUE(transport->Connect(addresses.value(), InSeconds(60)).ok());
-    EXPECT_THAT(InheritableDescriptors(known), testing::IsEmpty());
+    // Where the library beneath opens its own otherwise, this tells when it has stopped to.
+    EXPECT_EQ(InheritableDescriptors(known).empty(), !GetParam().descriptors_inherited);
     context.Meet();
   });
 }

@@ -163,7 +163,7 @@ TEST(DrillsStop, AStoppedRankEndsInATimeoutThatSaysThatItLives) {
     // Who waits for the stopped rank runs into the deadline; who waits for that one hears of it.
     EXPECT_THAT(outcomes[rank].exit_code, AnyOf(mycelTimeout, mycelRemoteError)) << outcomes[rank].note;
     timeouts += outcomes[rank].exit_code == mycelTimeout ? 1 : 0;
-    EXPECT_THAT(outcomes[rank].note, HasSubstr("for rank 2"));
+    EXPECT_THAT(outcomes[rank].note, HasSubstr("of rank 2, which"));
     EXPECT_THAT(outcomes[rank].note, HasSubstr("alive but not progressing"));
   }
   EXPECT_GE(timeouts, 1);

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,19 +9,22 @@
 #include <random>
 
 #include "core/base/check.h"
+#include "core/base/wait.h"
 
 namespace mycel {
 namespace {
 
 // How often the proxy looks at this rank's board: a rank that has not moved between two looks is shown to its peers.
 constexpr int64_t kLookNs = 5 * kNsPerMs;
-// While the owner polls by itself, the proxy only looks whether it still does.
-constexpr int64_t kStandAsideNs = 200 * kNsPerUs;
 constexpr int64_t kGoodbyeNs = 2 * kNsPerSecond;
 
-void Nap(int64_t ns) {
-  const timespec pause{0, ns};
-  nanosleep(&pause, nullptr);
+/// About a tenth of a millisecond.
+void Nap() {
+  WaitPolicy policy;
+  policy.mode = WaitMode::kSleep;
+  Waiter waiter(policy, nullptr);
+  waiter.Pause();  // the first one only prepares
+  waiter.Pause();
 }
 
 void PutText(std::string* out, const std::string& text) {
@@ -180,7 +182,7 @@ Status Engine::AwaitWelcomes(SteadyTime deadline) {
                           " rails have answered; look at routes and firewalls between the two, MYCEL_NICS names the "
                           "devices to use, MYCEL_TIMEOUT sets the limit");
     }
-    if (!moved) Nap(50 * kNsPerUs);
+    if (!moved) Nap();
   }
 }
 
@@ -210,11 +212,11 @@ bool Engine::Progress() {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) {
     // seq_cst: whoever holds the engine looks at it after letting go, and passes again.
-    wanted_.store(true);
+    wanted_.store(true, std::memory_order_seq_cst);
     lock.try_lock();
     if (!lock.owns_lock()) return false;
   }
-  wanted_.store(false);
+  wanted_.store(false, std::memory_order_seq_cst);
   return Pass();
 }
 
@@ -293,26 +295,30 @@ void Engine::Proxy() {
   std::vector<pollfd> waits;
   for (const std::unique_ptr<Rail>& rail : rails_) waits.push_back({rail->event_fd(), POLLIN, 0});
   waits.push_back({stop_event_.get(), POLLIN, 0});
-  while (!stopping_.load(std::memory_order_relaxed)) {
+  for (bool stopping = false; !stopping; stopping = stopping_.load(std::memory_order_relaxed)) {
     if (OwnerPolls()) {
-      const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-      if (lock.owns_lock()) ShowBoard(NowNs());
-      if (lock.owns_lock()) wanted_.store(false), Pass();
-      Nap(kStandAsideNs);
+      // It drives the engine by itself: only show the board, and look again in a moment.
+      {
+        const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+        if (lock.owns_lock()) ShowBoard(NowNs());
+      }
+      Nap();
       continue;
     }
     bool armed = true;
     bool restless = false;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      wanted_.store(false);
+      wanted_.store(false, std::memory_order_seq_cst);
       ShowBoard(NowNs());
-      while (Pass()) {
+      if (!Pass()) {
+        for (const std::unique_ptr<Rail>& rail : rails_) armed &= rail->Arm();
+      } else {
+        armed = false;
       }
-      for (const std::unique_ptr<Rail>& rail : rails_) armed &= rail->Arm();
       restless = !(seen_ == shown_);
     }
-    if (!armed || wanted_.load()) continue;
+    if (!armed || wanted_.load(std::memory_order_seq_cst)) continue;
     // Nobody tells the proxy when the board changes: it looks often while the owner is at work, else now and then.
     const int timeout_ms = restless || polls_.load(std::memory_order_relaxed) != polls_seen_ ? 5 : 50;
     poll(waits.data(), waits.size(), timeout_ms);
@@ -340,7 +346,7 @@ void Engine::SayGoodbye(int64_t deadline_ns) {
       Pass();
       if (std::all_of(peers_.begin(), peers_.end(), settled)) return;
     }
-    Nap(50 * kNsPerUs);
+    Nap();
   }
 }
 

@@ -11,6 +11,12 @@ void OutChannel::ShowReleased() {
   end.release->released.store(released < done ? released : done, std::memory_order_release);
 }
 
+bool OutChannel::NextIsPublished() const {
+  if (slots[sent % kSlotCountMax].on_its_way) return false;
+  // acquire: pairs with the release in step::Publish; makes header and payload readable.
+  return end.headers[sent % kSlotCountMax].flag.load(std::memory_order_acquire) == sent + 1;
+}
+
 uint64_t InChannel::Released() const {
   // acquire: pairs with the release in step::Release; the step loop has read the slots.
   return end.release->released.load(std::memory_order_acquire);
@@ -43,13 +49,7 @@ bool Engine::SendSlots(PeerLink& peer) {
   for (size_t index = 0; index < peer.out.size(); ++index) {
     OutChannel* const channel = peer.out[index].get();
     if (channel == nullptr) continue;
-    // acquire: pairs with the release in step::Publish; makes header and payload readable.
-    while (peer.up() && !channel->slots[channel->sent % kSlotCountMax].on_its_way &&
-           channel->end.headers[channel->sent % kSlotCountMax].flag.load(std::memory_order_acquire) ==
-               channel->sent + 1) {
-      SendSlot(*channel, index);
-      moved = true;
-    }
+    for (; peer.up() && channel->NextIsPublished(); moved = true) SendSlot(*channel, index);
   }
   return moved;
 }

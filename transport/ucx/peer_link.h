@@ -37,6 +37,8 @@ struct OutChannel {
   uint64_t released = 0;  // by the target, as far as told
   std::array<OutSlot, kSlotCountMax> slots;
 
+  /// Whether the step loop has published slot `sent`.
+  bool NextIsPublished() const;
   /// Gives slots back to the step loop that both UCX and the target are done with.
   void ShowReleased();
 };
