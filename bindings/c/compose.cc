@@ -209,24 +209,17 @@ bool PlansVectors(const Settings& settings, const Topology& topology, const Plan
   return (settings.planner == "auto" || settings.planner == "direct") && ServerCount(topology) > 1;
 }
 
-}  // namespace
+/// What a rank brings to a communicator before it is connected.
+struct Inputs {
+  Settings settings;
+  Topology topology;
+  bool named_topology = false;  // somebody asked for it
+  std::shared_ptr<const Plan> from_file;
+};
 
-StatusOr<SteadyTime> InitDeadline(const CommConfig& config) {
-  MYCEL_ASSIGN_OR_RETURN(const double seconds, EnvReal(Env::kTimeout));
-  // Half a century is "never" and still fits the clock.
-  const int64_t ns =
-      std::min(config.timeout_ns.value_or(SecondsToNs(seconds)), int64_t{50} * 365 * 86400 * kNsPerSecond);
-  return std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
-}
-
-StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) {
+/// Collective: reads them, and all ranks return the same failure where one cannot or where they disagree.
+StatusOr<Inputs> ReadInputs(Bootstrap& bootstrap, const ComposeOptions& options) {
   const int32_t n = bootstrap.rank_count();
-  SetLogRank(bootstrap.rank().value());
-  std::optional<InitLog> own_log;
-  if (options.log == nullptr) own_log.emplace(bootstrap.rank().value(), n);
-  InitLog& log = options.log == nullptr ? *own_log : *options.log;
-  InstallStatusSignal();
-  log.Begin("settings");
   StatusOr<Settings> read = ReadSettings(options.config);
   bool named_topology = false;
   StatusOr<Topology> topology =
@@ -249,7 +242,30 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
     }
   }
   MYCEL_RETURN_IF_ERROR(CheckAgreement(settings_of));
-  const Settings& settings = *read;
+  return Inputs{*std::move(read), *std::move(topology), named_topology, *std::move(from_file)};
+}
+
+}  // namespace
+
+StatusOr<SteadyTime> InitDeadline(const CommConfig& config) {
+  MYCEL_ASSIGN_OR_RETURN(const double seconds, EnvReal(Env::kTimeout));
+  // Half a century is "never" and still fits the clock.
+  const int64_t ns =
+      std::min(config.timeout_ns.value_or(SecondsToNs(seconds)), int64_t{50} * 365 * 86400 * kNsPerSecond);
+  return std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
+}
+
+StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) {
+  const int32_t n = bootstrap.rank_count();
+  SetLogRank(bootstrap.rank().value());
+  std::optional<InitLog> own_log;
+  if (options.log == nullptr) own_log.emplace(bootstrap.rank().value(), n);
+  InitLog& log = options.log == nullptr ? *own_log : *options.log;
+  InstallStatusSignal();
+  log.Begin("settings");
+  MYCEL_ASSIGN_OR_RETURN(Inputs inputs, ReadInputs(bootstrap, options));
+  const Settings& settings = inputs.settings;
+  Topology& topology = inputs.topology;
 
   CommunicatorParts parts;
   parts.rank = bootstrap.rank();
@@ -283,11 +299,10 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
                                         wanted, options.deadline));
     parts.transport = std::move(connection.transport);
     between_servers = !connection.rails_of.empty();
-    if (named_topology) {
-      if (parts.rank == Rank(0)) WarnOfOtherServers(*topology, connection);
-    } else if (!connection.rails_of.empty() && settings.transport.transport == "auto") {
-      topology = FoundTopology(connection);
-      MYCEL_RETURN_IF_ERROR(topology.status());
+    if (inputs.named_topology) {
+      if (parts.rank == Rank(0)) WarnOfOtherServers(topology, connection);
+    } else if (between_servers && settings.transport.transport == "auto") {
+      MYCEL_ASSIGN_OR_RETURN(topology, FoundTopology(connection));
     }
   }
   log.Begin("planner");
@@ -305,8 +320,8 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
     MYCEL_LOG(kInfo) << "rank " << parts.rank.value() << " reaches all " << n << " ranks through " << source.transport;
   }
   source.planner = settings.planner;
-  source.topology = std::make_shared<const Topology>(*std::move(topology));
-  source.from_file = *std::move(from_file);
+  source.topology = std::make_shared<const Topology>(std::move(topology));
+  source.from_file = std::move(inputs.from_file);
   // Where the chooser is free and finds that relays do not pay, messages are what planner direct would do, and quicker
   // on a host: each leg goes at its own pace.
   if (settings.planner == "auto" && source.from_file == nullptr) parts.message_planner = "direct";
@@ -317,7 +332,7 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
   source.store_folder = PlanStoreFolder();
   auto lineage = std::make_shared<Lineage>();
   lineage->config = options.config;
-  if (named_topology) lineage->topology = source.topology;
+  if (inputs.named_topology) lineage->topology = source.topology;
   lineage->one_process = options.one_process;
   parts.plan_pair_source = MakePlanPairSource(source);
   parts.plan_source = MakePlanSource(std::move(source));

@@ -30,6 +30,9 @@ struct CostModel {
   double slot_spill = 1;         // what larger rings multiply the cost of a byte by
 
   // kFabric
+  // Between servers, what an exchange in which all ranks send to all at once takes of the time that its links need:
+  // flows that share an interface do not share it evenly.
+  double crowd = 1;
   double lane_GBps = 0;  // what one lane (thread block) moves
 };
 

@@ -130,6 +130,12 @@ std::vector<int32_t> LaneCounts(const PlanRequest& request) {
   return counts;
 }
 
+/// What the predicted times of a schedule are to be multiplied by: an exchange without stages is a crowd.
+double CrowdOf(const Schedule& schedule, const CostModel& cost) {
+  const bool exchange = schedule.collective == Collective::kAllToAll || schedule.collective == Collective::kAllToAllV;
+  return exchange && !schedule.stages_overlap ? cost.crowd : 1;
+}
+
 /// All shapes of one entrant.
 void EnterShapes(size_t index, const PlanRequest& request, const CostModel& cost, Contest* contest) {
   const Entrant& entrant = contest->entrants[index];
@@ -141,7 +147,7 @@ void EnterShapes(size_t index, const PlanRequest& request, const CostModel& cost
     candidate.pipelined = shape.pipelined;
     candidate.lanes = shape.lanes;
     candidate.protocol = shape.protocol;
-    candidate.estimated_us = estimate.Us(cost, shape);
+    candidate.estimated_us = estimate.Us(cost, shape) * CrowdOf(entrant.schedule, cost);
     contest->candidates.emplace_back(std::move(candidate), index);
   };
   for (const int64_t slice_bytes : SliceSizes(estimate, cost)) {
@@ -265,7 +271,8 @@ StatusOr<Plan> Playoff(const Topology& topology, const PlanRequest& request, con
       for (const size_t i : finalists) contest->candidates[i].first.simulated_us = -1;
       return std::move(plans.front());
     }
-    MYCEL_ASSIGN_OR_RETURN(candidate.simulated_us, SimulatedUs(plans[k], topology, request, cost));
+    MYCEL_ASSIGN_OR_RETURN(const double alone_us, SimulatedUs(plans[k], topology, request, cost));
+    candidate.simulated_us = alone_us * CrowdOf(contest->entrants[entrant].schedule, cost);
     if (Better(contest->candidates[finalists[k]], contest->candidates[finalists[best]])) best = k;
   }
   // The finalists first, in their order.

@@ -239,6 +239,18 @@ TEST(Select, AllToAllVGoesToTheFasterOfDirectAndFast) {
   EXPECT_GT(direct_wins, 10);
 }
 
+// Between servers of a network all ranks at once are a crowd, which stages are not.
+TEST(Select, ExchangesOverANetworkGoInStages) {
+  const Topology topology = Named("servers-4x2");
+  PlanRequest request = Request(Collective::kAllToAllV, 8 << 20);
+  request.demand.assign(64, 1 << 20);
+  const Choice network = Chosen(topology, request, NetworkCostModel());
+  EXPECT_EQ(network.plan.planner, "fast") << network.reason;
+  CostModel roomy = NetworkCostModel();
+  roomy.crowd = 1;
+  EXPECT_EQ(Chosen(topology, request, roomy).plan.planner.substr(0, 6), "direct");
+}
+
 // 64 MiB a rank on 4 servers of 8 with rails: even, random and Zipf 0.8 flows.
 TEST(Select, FastIsNearTheBound) {
   const Topology topology = Named("dgx-h200-x4-rails");

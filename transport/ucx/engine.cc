@@ -282,6 +282,11 @@ bool Engine::ShowBoard(int64_t now_ns) {
   return true;
 }
 
+bool Engine::Stopping() const {
+  // relaxed: the event orders.
+  return stopping_.load(std::memory_order_relaxed);
+}
+
 bool Engine::OwnerPolls() {
   // relaxed: hints, whose staleness costs a fraction of a millisecond.
   if (board_->bell.sleepers.load(std::memory_order_relaxed) != 0) return false;
@@ -295,7 +300,7 @@ void Engine::Proxy() {
   std::vector<pollfd> waits;
   for (const std::unique_ptr<Rail>& rail : rails_) waits.push_back({rail->event_fd(), POLLIN, 0});
   waits.push_back({stop_event_.get(), POLLIN, 0});
-  for (bool stopping = false; !stopping; stopping = stopping_.load(std::memory_order_relaxed)) {
+  while (!Stopping()) {
     if (OwnerPolls()) {
       // It drives the engine by itself: only show the board, and look again in a moment.
       {

@@ -97,6 +97,7 @@ class Engine {
 
   Status AwaitWelcomes(SteadyTime deadline);
   void SayGoodbye(int64_t deadline_ns);
+  bool Stopping() const;
   bool OwnerPolls();
   void Proxy();
 
