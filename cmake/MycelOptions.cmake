@@ -14,6 +14,7 @@ endif()
 
 option(MYCEL_BUILD_TESTS "Build the tests" ON)
 option(MYCEL_BUILD_BENCH "Build the benchmark programs" ON)
+option(MYCEL_BUILD_CLI "Build the command and its tests" ON)
 option(MYCEL_WERROR "Treat warnings as errors" ON)
 set(MYCEL_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
 option(MYCEL_FUZZ "Build the libFuzzer targets (clang)" OFF)
