@@ -5,8 +5,8 @@
 // (and GCC 12 miscompiles Highway's emulated 128-bit vectors, GCC bug 106322).
 // Arm: NEON; SVE's vectors have no size and cannot be members of the accumulators.
 //
-// Under a sanitizer (MYCEL_FEW_TARGETS) AVX-512 is left out: its code comes from the same lines, and takes a third of the
-// longest compilations.
+// Under a sanitizer (MYCEL_FEW_TARGETS) AVX-512 is left out: its code comes from the same lines, and takes a third of
+// the longest compilations.
 #pragma once
 
 #if defined(__x86_64__)
