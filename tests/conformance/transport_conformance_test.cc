@@ -409,9 +409,15 @@ std::vector<Backend> Backends() {
   };
 }
 
-/// Over TCP; none where this build has no UCX.
+/// Over TCP; none where this build has no UCX, or ThreadSanitizer, which does not survive UCX: both want to be the one
+/// that watches the program's memory calls.
 std::vector<Backend> UcxBackends() {
-  if (!UcxIsBuilt()) return {};
+#if defined(__SANITIZE_THREAD__)
+  constexpr bool kBearable = false;
+#else
+  constexpr bool kBearable = true;
+#endif
+  if (!kBearable || !UcxIsBuilt()) return {};
   const auto make = [] { return MakeUcxTransport(UcxOptions()).value(); };
   return {{"Threads", RanksAre::kThreads, make, false, 2, true},
           {"Processes", RanksAre::kProcesses, make, false, 2, true}};

@@ -19,6 +19,16 @@ enum class RanksLive : uint8_t {
   kProcesses,     // forked processes over the same
 };
 
+/// All of them; under ThreadSanitizer without processes: a forked child inherits what the sanitizer knows of the
+/// parent's threads, which are not there, and takes their last writes for races.
+inline std::vector<RanksLive> WaysToLive() {
+#if defined(__SANITIZE_THREAD__)
+  return {RanksLive::kLoopback, RanksLive::kSharedMemory};
+#else
+  return {RanksLive::kLoopback, RanksLive::kSharedMemory, RanksLive::kProcesses};
+#endif
+}
+
 struct Way {
   RanksLive live = RanksLive::kLoopback;
   std::string planner = "auto";
