@@ -17,8 +17,6 @@ namespace mycel {
 namespace {
 
 constexpr size_t kBoundMax = 4096;  // distinct calls kept; a program with more starts over
-// An operation of so many bytes takes long enough for two looks at the clock.
-constexpr uint64_t kTimedBytes = 64 * 1024;
 
 /// nccl-tests' size of a call: what a planner calls `bytes`.
 int64_t PlanBytes(const CollectiveCall& call, int32_t rank_count) {

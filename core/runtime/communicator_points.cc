@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/runtime/communicator.h"
+#include "core/runtime/flight.h"
 #include "core/runtime/operation_word.h"
 
 namespace mycel {
@@ -11,8 +12,6 @@ namespace {
 
 constexpr int64_t kPointSliceBytes = 32 * 1024;
 constexpr int32_t kPointSlots = 8;
-// Messages of so many bytes take long enough for two looks at the clock.
-constexpr uint64_t kTimedBytes = 64 * 1024;
 
 /// Type and size of a whole message: both sides must agree.
 uint32_t SaltOf(const PointCall& call) { return MixSignature(call.count, static_cast<uint64_t>(call.type) + 1); }

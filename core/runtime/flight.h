@@ -10,6 +10,9 @@
 
 namespace mycel {
 
+/// An operation of so many bytes takes long enough for two looks at the clock.
+inline constexpr uint64_t kTimedBytes = 64 * 1024;
+
 /// One record, copied.
 struct Flight {
   uint64_t operation = 0;

@@ -1,16 +1,13 @@
-// Ranks: the communicators of one process, each on a thread of its own; and variables of the environment for a while.
+// Ranks: the communicators of one process, each on a thread of its own.
 #pragma once
 
-#include <cstdlib>
-#include <initializer_list>
-#include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "bindings/c/mycel.h"
+#include "tests/conformance/environment.h"
 
 namespace mycel {
 
@@ -39,25 +36,6 @@ class Ranks {
 
  private:
   std::vector<mycelComm_t> comms_;
-};
-
-/// Variables of the environment, taken back at the end. Not while other threads run.
-class Environment {
- public:
-  Environment(std::initializer_list<std::pair<const char*, std::string>> values) {
-    for (const auto& [name, value] : values) {
-      setenv(name, value.c_str(), 1);
-      names_.push_back(name);
-    }
-  }
-  ~Environment() {
-    for (const char* name : names_) unsetenv(name);
-  }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  std::vector<const char*> names_;
 };
 
 }  // namespace mycel

@@ -16,6 +16,7 @@
 #include "core/topo/gallery.h"
 #include "scheduler/lower/lower.h"
 #include "scheduler/select/planners.h"
+#include "tests/conformance/environment.h"
 #include "tests/conformance/exchange.h"
 #include "tests/conformance/relay_schedule.h"
 
@@ -23,25 +24,6 @@ namespace mycel {
 namespace {
 
 using ::testing::HasSubstr;
-
-/// Variables of the environment, taken back at the end.
-class Environment {
- public:
-  Environment(std::initializer_list<std::pair<const char*, std::string>> values) {
-    for (const auto& [name, value] : values) {
-      setenv(name, value.c_str(), 1);
-      names_.push_back(name);
-    }
-  }
-  ~Environment() {
-    for (const char* name : names_) unsetenv(name);
-  }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  std::vector<const char*> names_;
-};
 
 /// Communicators of one process.
 class World {

@@ -124,17 +124,6 @@ int Scaled(int iterations) {
   return std::max(1, static_cast<int>(std::lround(iterations * factor)));
 }
 
-Environment::Environment(std::initializer_list<std::pair<const char*, std::string>> values) {
-  for (const auto& [name, value] : values) {
-    setenv(name, value.c_str(), 1);
-    names_.push_back(name);
-  }
-}
-
-Environment::~Environment() {
-  for (const char* name : names_) unsetenv(name);
-}
-
 std::set<std::string> SharedMemoryFiles() {
   std::set<std::string> names;
   if (DIR* directory = opendir("/dev/shm")) {

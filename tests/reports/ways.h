@@ -11,6 +11,8 @@
 #include "bindings/c/mycel.h"
 #include "core/plan/collective.h"
 
+#include "tests/conformance/environment.h"
+
 namespace mycel::reports {
 
 enum class RanksLive : uint8_t {
@@ -57,18 +59,6 @@ inline const std::vector<std::string>& Planners() {
 
 /// `iterations` times the environment's REPORTS_SCALE (1 when unset; a real number): how long soaks and drills last.
 int Scaled(int iterations);
-
-/// Variables of the environment while it lives.
-class Environment {
- public:
-  Environment(std::initializer_list<std::pair<const char*, std::string>> values);
-  ~Environment();
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  std::vector<const char*> names_;
-};
 
 /// Names in /dev/shm.
 std::set<std::string> SharedMemoryFiles();

@@ -229,11 +229,11 @@ StatusOr<uint32_t> ShmTransport::Probe() {
     const pid_t pid = member.same_process ? getpid() : member.identity.pid;
     const int error = known ? ReadProcessMemory(pid, state.probe_address, &word, sizeof(word)) : EPERM;
     if (error == 0 && word == state.probe_word) continue;
-    direct_refusal_ =
+    const std::string why =
         Self().who.name + " cannot read the memory of " + member.who.name +
         (known ? ": " + ErrnoText(error == 0 ? EFAULT : error) : ": they are in different pid namespaces");
     if (shm_options_.direct == DirectMode::kAuto) {
-      WriteText(direct_refusal_);
+      WriteText(why);
       return static_cast<uint32_t>(kDirectAllowed);
     }
     return SystemError(Self().who.name + " cannot read the memory of " + member.who.name + " (" +
@@ -247,14 +247,7 @@ StatusOr<uint32_t> ShmTransport::Probe() {
 Status ShmTransport::AgreeOnDirect() {
   uint32_t all = kDirectAllowed | kDirectReads;
   for (size_t m = 0; m < members_.size(); ++m) {
-    const uint32_t one = segment_->StateOf(static_cast<int32_t>(m)).direct;
-    // Its own reason a rank knows best; of others it knows only that there is one.
-    if ((one & kDirectAllowed) == 0) {
-      direct_refusal_ = members_[m].who.name + " has MYCEL_DIRECT=off";
-    } else if ((one & kDirectReads) == 0 && (all & kDirectReads) != 0 && static_cast<int32_t>(m) != self_) {
-      direct_refusal_ = members_[m].who.name + " cannot read the others' memory";
-    }
-    all &= one;
+    all &= segment_->StateOf(static_cast<int32_t>(m)).direct;
     if (shm_options_.direct == DirectMode::kOn && (all & kDirectReads) == 0) {
       return SystemError(Self().who.name + " must read other ranks' memory (MYCEL_DIRECT=on), but " +
                          members_[m].who.name + " cannot or may not: set MYCEL_DIRECT alike on all ranks");
@@ -262,9 +255,10 @@ Status ShmTransport::AgreeOnDirect() {
   }
   same_address_space_ = (all & kDirectAllowed) != 0;
   direct_read_ = (all & kDirectReads) != 0;
+  if (!direct_read_) direct_refusal_ = WhyNoDirectReads();
   // One line for all: the leader's.
   if (self_ == 0 && !direct_read_ && shm_options_.direct == DirectMode::kAuto) {
-    MYCEL_LOG(kInfo) << WhyNoDirectReads() << ": large messages of these " << members_.size()
+    MYCEL_LOG(kInfo) << direct_refusal_ << ": large messages of these " << members_.size()
                      << " ranks go through slots, not by direct reads";
   }
   return OkStatus();
