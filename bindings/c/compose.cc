@@ -15,6 +15,7 @@
 #include "bindings/interchange/plan_file.h"
 #include "core/base/clock.h"
 #include "core/base/env.h"
+#include "core/base/host_name.h"
 #include "core/base/log.h"
 #include "core/base/wait.h"
 #include "core/plan/verify.h"
@@ -30,6 +31,8 @@ namespace {
 
 // Recently written user buffers beyond this are not worth keeping in cache: about a core's share of the last level.
 constexpr size_t kCacheBytes = size_t{8} << 20;
+// For allreduce (scheduler/select/README.md, "Estimate"); other collectives between servers do best on one.
+constexpr int32_t kLanesBetweenServers = 4;
 
 /// The environment's say, read once per communicator.
 struct Settings {
@@ -42,8 +45,9 @@ struct Settings {
   std::string reproducible;
   std::string topology;
   std::string plan_file;
-  int32_t lanes_min = 1;
-  int32_t lanes_max = 1;
+  // Nobody's wish: as many as kLanesBetweenServers where there are several servers, else one.
+  std::optional<int32_t> lanes_min;
+  std::optional<int32_t> lanes_max;
   std::string trace_file;
 };
 
@@ -78,8 +82,9 @@ StatusOr<Settings> ReadSettings(const CommConfig& config) {
   std::optional<std::string> reproducible;
   if (config.reproducible) reproducible = *config.reproducible ? "on" : "off";
   Override("config.reproducible", reproducible, Env::kReproducible, &settings.reproducible);
-  settings.lanes_max = config.lanes_max.value_or(std::max(1, config.lanes_min.value_or(1)));
-  settings.lanes_min = config.lanes_min.value_or(1);
+  settings.lanes_min = config.lanes_min;
+  settings.lanes_max = config.lanes_max;
+  if (!settings.lanes_max) settings.lanes_max = settings.lanes_min;
   MYCEL_ASSIGN_OR_RETURN(settings.trace_file, EnvText(Env::kTrace));
   WarnOfUnknownEnv();
   for (const EnvSetting& setting : DescribeEnv()) {
@@ -89,13 +94,31 @@ StatusOr<Settings> ReadSettings(const CommConfig& config) {
   return settings;
 }
 
+std::string LanesText(const std::optional<int32_t>& lanes) { return lanes ? std::to_string(*lanes) : "default"; }
+
 /// What every rank must have set alike, as text: plans are made by each rank for itself and must come out equal.
 std::string Agreement(const Settings& settings) {
   return "MYCEL_PLANNER=" + settings.planner + "\nMYCEL_TOPO=" + settings.topology +
          "\nMYCEL_PLAN_FILE=" + settings.plan_file + "\nMYCEL_PAYLOAD_BYTES=" + std::to_string(settings.payload_bytes) +
          "\nMYCEL_TRANSPORT=" + settings.transport.transport + "\nMYCEL_DIRECT=" + settings.transport.direct +
-         "\nMYCEL_REPRODUCIBLE=" + settings.reproducible + "\nconfig.minLanes=" + std::to_string(settings.lanes_min) +
-         "\nconfig.maxLanes=" + std::to_string(settings.lanes_max) + "\n";
+         "\nMYCEL_REPRODUCIBLE=" + settings.reproducible + "\nconfig.minLanes=" + LanesText(settings.lanes_min) +
+         "\nconfig.maxLanes=" + LanesText(settings.lanes_max) + "\n";
+}
+
+/// A plan with more lanes than the communicator has channels for runs on one lane, where that works.
+Status FitLanes(const std::string& name, int32_t lanes_max, Plan* plan) {
+  if (ChannelLanesOf(*plan) <= lanes_max) return OkStatus();
+  MYCEL_LOG(kInfo) << name << " has " << ChannelLanesOf(*plan) << " lanes, this communicator " << lanes_max
+                   << ": its ops run on one";
+  StatusOr<Plan> folded = FoldLanes(*plan);
+  if (!folded.ok()) {
+    return Impossible(name + " has " + std::to_string(ChannelLanesOf(*plan)) +
+                      " lanes and does not fit this communicator's " + std::to_string(lanes_max) + ": " +
+                      StatusMessage(folded.status()) + "; plan with fewer lanes (--lanes " + std::to_string(lanes_max) +
+                      ")");
+  }
+  *plan = *std::move(folded);
+  return OkStatus();
 }
 
 Status CheckAgreement(const std::vector<std::string>& of_ranks) {
@@ -162,31 +185,16 @@ void FitRings(const std::string& name, int64_t ring_bytes, Plan* plan) {
   plan->slice_bytes = fitting;
 }
 
-StatusOr<std::shared_ptr<const Plan>> PlanFromFile(const Settings& settings, bool derived, int32_t rank_count) {
-  if (settings.plan_file.empty()) return std::shared_ptr<const Plan>();
+StatusOr<std::shared_ptr<Plan>> PlanFromFile(const Settings& settings, bool derived, int32_t rank_count) {
+  if (settings.plan_file.empty()) return std::shared_ptr<Plan>();
   MYCEL_ASSIGN_OR_RETURN(Plan plan, LoadPlanFile(settings.plan_file));
   if (plan.rank_count != rank_count) {
     // The file is for the communicator that this one comes from.
-    if (derived) return std::shared_ptr<const Plan>();
+    if (derived) return std::shared_ptr<Plan>();
     return InvalidArgument("MYCEL_PLAN_FILE=" + settings.plan_file + " is for " + std::to_string(plan.rank_count) +
                            " ranks, this communicator has " + std::to_string(rank_count));
   }
-  // The last channel of a pair carries point-to-point messages.
-  const int32_t lanes_max = settings.lanes_max;
-  if (ChannelLanesOf(plan) > lanes_max) {
-    MYCEL_LOG(kInfo) << "MYCEL_PLAN_FILE=" << settings.plan_file << " has " << ChannelLanesOf(plan)
-                     << " lanes, this communicator " << lanes_max << ": its ops run on one";
-    StatusOr<Plan> folded = FoldLanes(plan);
-    if (!folded.ok()) {
-      return Impossible("MYCEL_PLAN_FILE=" + settings.plan_file + " has " + std::to_string(ChannelLanesOf(plan)) +
-                        " lanes and does not fit this communicator's " + std::to_string(lanes_max) + ": " +
-                        StatusMessage(folded.status()) + "; plan with fewer lanes (--lanes " +
-                        std::to_string(lanes_max) + ")");
-    }
-    plan = *std::move(folded);
-  }
-  FitRings("MYCEL_PLAN_FILE=" + settings.plan_file, static_cast<int64_t>(PayloadBytes(settings, rank_count)), &plan);
-  return std::make_shared<const Plan>(std::move(plan));
+  return std::make_shared<Plan>(std::move(plan));
 }
 
 int32_t ServerCount(const Topology& topology) {
@@ -215,6 +223,8 @@ struct Inputs {
   Topology topology;
   bool named_topology = false;  // somebody asked for it
   std::shared_ptr<const Plan> from_file;
+  int32_t lanes_min = 1;
+  int32_t lanes_max = 1;
 };
 
 /// Collective: reads them, and all ranks return the same failure where one cannot or where they disagree.
@@ -224,25 +234,41 @@ StatusOr<Inputs> ReadInputs(Bootstrap& bootstrap, const ComposeOptions& options)
   bool named_topology = false;
   StatusOr<Topology> topology =
       read.ok() ? TopologyFor(*read, options, n, &named_topology) : StatusOr<Topology>(read.status());
-  StatusOr<std::shared_ptr<const Plan>> from_file = read.ok() ? PlanFromFile(*read, options.parent != nullptr, n)
-                                                              : StatusOr<std::shared_ptr<const Plan>>(read.status());
+  StatusOr<std::shared_ptr<Plan>> from_file =
+      read.ok() ? PlanFromFile(*read, options.parent != nullptr, n) : StatusOr<std::shared_ptr<Plan>>(read.status());
   Status local = read.status();
   if (local.ok()) local = topology.status();
   if (local.ok()) local = from_file.status();
 
-  // One exchange carries the settings and, where they are bad, the reason: nobody is left waiting.
-  const std::string mine = local.ok() ? "+" + Agreement(*read) : "-" + StatusMessage(local);
+  // One exchange carries the host, the settings and, where they are bad, the reason: nobody is left waiting.
+  const std::string mine = local.ok() ? "+" + HostName() + "\n" + Agreement(*read) : "-" + StatusMessage(local);
   StatusOr<std::vector<std::string>> exchanged = bootstrap.AllGather(mine, options.deadline);
   // Our own mistake first: a rank that heard of it may have gone already, and the exchange failed for that.
   MYCEL_RETURN_IF_ERROR(local);
-  MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> settings_of, std::move(exchanged));
+  MYCEL_ASSIGN_OR_RETURN(std::vector<std::string> settings_of, std::move(exchanged));
+  std::set<std::string> hosts;
   for (size_t rank = 0; rank < settings_of.size(); ++rank) {
-    if (settings_of[rank].empty() || settings_of[rank][0] != '+') {
-      return RemoteError("rank " + std::to_string(rank) + ": " + settings_of[rank].substr(1));
+    std::string& said = settings_of[rank];
+    if (said.empty() || said[0] != '+') {
+      return RemoteError("rank " + std::to_string(rank) + ": " + (said.empty() ? "" : said.substr(1)));
     }
+    const size_t host_ends = std::min(said.find('\n'), said.size());
+    hosts.insert(said.substr(1, host_ends - 1));
+    said.erase(0, host_ends);
   }
   MYCEL_RETURN_IF_ERROR(CheckAgreement(settings_of));
-  return Inputs{*std::move(read), *std::move(topology), named_topology, *std::move(from_file)};
+  Inputs inputs{*std::move(read), *std::move(topology), named_topology, nullptr};
+  // Names decide how much memory the channels get, before anybody is connected; who reaches whom is probed.
+  const bool several_servers = hosts.size() > 1 || inputs.settings.transport.transport == "ucx";
+  inputs.lanes_max = inputs.settings.lanes_max.value_or(several_servers ? kLanesBetweenServers : 1);
+  inputs.lanes_min = inputs.settings.lanes_min.value_or(1);
+  if (*from_file != nullptr) {
+    const std::string name = "MYCEL_PLAN_FILE=" + inputs.settings.plan_file;
+    MYCEL_RETURN_IF_ERROR(FitLanes(name, inputs.lanes_max, from_file->get()));
+    FitRings(name, static_cast<int64_t>(PayloadBytes(inputs.settings, n)), from_file->get());
+  }
+  inputs.from_file = *std::move(from_file);
+  return inputs;
 }
 
 }  // namespace
@@ -271,7 +297,7 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
   parts.rank = bootstrap.rank();
   parts.rank_count = n;
   parts.name = options.config.name.value_or("");
-  parts.channels_per_pair = settings.lanes_max + 1;
+  parts.channels_per_pair = inputs.lanes_max + 1;  // the last one carries point-to-point messages
   parts.device = options.device != nullptr ? options.device : &HostDevice();
   parts.wait = settings.wait;
   const int cores = AvailableCores();
@@ -327,8 +353,8 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
   if (settings.planner == "auto" && source.from_file == nullptr) parts.message_planner = "direct";
   parts.plans_vectors = PlansVectors(settings, *source.topology, source.from_file.get());
   source.cost = cost;
-  source.lanes_min = settings.lanes_min;
-  source.lanes_max = settings.lanes_max;
+  source.lanes_min = inputs.lanes_min;
+  source.lanes_max = inputs.lanes_max;
   source.store_folder = PlanStoreFolder();
   auto lineage = std::make_shared<Lineage>();
   lineage->config = options.config;

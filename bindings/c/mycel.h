@@ -148,7 +148,8 @@ typedef struct {
   unsigned int version; /* MYCEL_VERSION_CODE */
   int blocking;         /* 1 (default): calls return when done. 0: see mycelCommGetAsyncError */
   int minLanes;         /* (*) lanes a plan should use, 1..32: powers of two between the two are compared; default 1 */
-  int maxLanes;         /* (*) and at most this many; each costs a ring of memory between every two ranks; default 1 */
+  int maxLanes; /* (*) and at most this many; each costs a ring of memory between every two ranks; default 1, between
+                   servers 4 */
   int reproducible;     /* (*) 1: bits depend on rank count and values only; default MYCEL_REPRODUCIBLE */
   const char* commName; /* for error texts and `mycel status`; at most 63 bytes; read before return */
   const char* planner;  /* (*) as MYCEL_PLANNER; read before return */

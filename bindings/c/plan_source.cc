@@ -8,6 +8,7 @@
 #include "core/base/clock.h"
 #include "core/base/hex.h"
 #include "core/base/log.h"
+#include "core/plan/rails.h"
 #include "core/plan/verify.h"
 #include "core/runtime/plan_store.h"
 #include "scheduler/select/select.h"
@@ -69,6 +70,11 @@ class Source {
     }
     MYCEL_ASSIGN_OR_RETURN(pair.back, Make(Transposed(wanted)));
     return pair;
+  }
+
+  /// Only networks have rails to choose among.
+  void NameRailsOf(Plan* plan) const {
+    if (parts_.cost.device == CostModel::Device::kFabric) NameRails(*parts_.topology, plan);
   }
 
  private:
@@ -140,14 +146,19 @@ class Source {
 }  // namespace
 
 PlanSource MakePlanSource(PlanSourceParts parts) {
-  return [source = std::make_shared<const Source>(std::move(parts))](const PlanRequest& request) {
-    return source->Make(request);
+  return [source = std::make_shared<const Source>(std::move(parts))](const PlanRequest& request) -> StatusOr<Plan> {
+    MYCEL_ASSIGN_OR_RETURN(Plan plan, source->Make(request));
+    source->NameRailsOf(&plan);
+    return plan;
   };
 }
 
 PlanPairSource MakePlanPairSource(PlanSourceParts parts) {
-  return [source = std::make_shared<const Source>(std::move(parts))](const PlanRequest& request) {
-    return source->MakePair(request);
+  return [source = std::make_shared<const Source>(std::move(parts))](const PlanRequest& request) -> StatusOr<PlanPair> {
+    MYCEL_ASSIGN_OR_RETURN(PlanPair pair, source->MakePair(request));
+    source->NameRailsOf(&pair.there);
+    source->NameRailsOf(&pair.back);
+    return pair;
   };
 }
 

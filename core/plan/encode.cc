@@ -112,6 +112,7 @@ class Encoder {
       case Operand::Kind::kChannel:
         out.kind = OperandKind::kChannel;
         out.index = LocalChannel(operand.index, is_output);
+        if (operand.route >= 0 && !plan_.rails.empty()) out.rails = plan_.rails[static_cast<size_t>(operand.route)];
         break;
     }
     MYCEL_CHECK_GE(out.index, 0);

@@ -83,6 +83,14 @@ struct Channel {
   int32_t index = 0;  // tells several channels between the same two ranks apart; lane number in our lowerings
 };
 
+/// Which of the devices that a rank leaves its server by a route takes, and which of the target's: numbers from 1 in
+/// the order of WaysOut (rails.h); 0: nothing is said.
+struct Rails {
+  uint8_t out;  // no initialisers: slot headers hold one
+  uint8_t in;
+  friend bool operator==(const Rails&, const Rails&) = default;
+};
+
 enum class Protocol : uint8_t {
   kInline,  // payload and flag in the same cache line, then following lines
   kSlot,    // ring of payload slots, pipelined
@@ -102,6 +110,7 @@ struct Plan {
   int64_t slice_bytes = 65536;  // a slice never exceeds this; the slot size
   int32_t slot_count = 8;       // slots of each channel's ring, 1..kSlotCountMax
   std::vector<Route> routes;
+  std::vector<Rails> rails;  // by route, where NameRails has been asked; else empty
   std::vector<Channel> channels;
   std::vector<RankPlan> ranks;
   std::vector<Operand> operands;

@@ -15,7 +15,8 @@ enum class OperandKind : uint8_t { kSend, kRecv, kScratch, kChannel };
 /// 16 bytes. Memory: the chunk starts `place` blocks into the buffer (regular) plus the op's unit offset.
 struct InstructionOperand {
   OperandKind kind;
-  uint8_t pad[3];
+  uint8_t pad;
+  Rails rails;    // output kChannel
   int32_t index;  // kSend/kRecv: place of the block in the buffer; kScratch: cell; kChannel: local channel number
   int64_t base;   // kScratch: first unit of the cell (the chunk lies begin - base units into it); else 0
 };

@@ -108,6 +108,7 @@ class OperandBinder {
       case OperandKind::kChannel:
         out.base = OperandBase::kChannel;
         out.channel = operand.index;
+        out.rails = operand.rails;
         break;
     }
     bound_.operands.push_back(out);

@@ -23,6 +23,14 @@ namespace mycel {
 
 inline constexpr size_t kInlineBytesMax = 48;
 
+/// About a payload that does not fit the header.
+struct LongPayload {
+  // kDirect: where it lies in the source's address space. Else: where in the ring, in bytes, for transports whose two
+  // ends share no memory and which do not know the slots' geometry.
+  uint64_t address;
+  Rails rails;  // not kDirect: for transports with several devices
+};
+
 /// One cache line: a small message needs no other.
 struct alignas(64) SlotHeader {
   std::atomic<uint64_t> flag;  // step + 1 when the slot is published
@@ -30,9 +38,7 @@ struct alignas(64) SlotHeader {
   uint32_t bytes;              // of this message
   union {
     unsigned char inline_bytes[kInlineBytesMax];  // payloads of at most kInlineBytesMax bytes
-    // Of a longer payload. kDirect: where it lies in the source's address space. Else: where in the ring, in bytes, for
-    // transports whose two ends share no memory and which do not know the slots' geometry.
-    uint64_t address;
+    LongPayload longer;
   };
 };
 static_assert(sizeof(SlotHeader) == 64 && alignof(SlotHeader) == 64);

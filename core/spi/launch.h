@@ -20,7 +20,8 @@ inline constexpr int kMemoryBases = 4;
 
 struct BoundOperand {
   OperandBase base;
-  uint8_t pad[3];
+  uint8_t pad;
+  Rails rails;      // output kChannel
   int32_t channel;  // kChannel: index into Launch::channels
   int64_t offset;   // bytes from the base (kAbsolute: the address)
 };

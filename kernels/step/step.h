@@ -72,8 +72,9 @@ inline const void* InputOf(Launch& launch, const BoundOperand& operand, const Sl
   }
   if (view.bytes <= static_cast<int64_t>(kInlineBytesMax)) return header.inline_bytes;
   if (program.protocol != Protocol::kDirect) return PayloadOf(end, program.slot_count, program.slice_bytes);
-  if (end.same_address_space) return reinterpret_cast<const void*>(static_cast<uintptr_t>(header.address));
-  if (!launch.direct_read(launch.direct_context, end.peer, header.address, landing, static_cast<size_t>(view.bytes))) {
+  if (end.same_address_space) return reinterpret_cast<const void*>(static_cast<uintptr_t>(header.longer.address));
+  if (!launch.direct_read(launch.direct_context, end.peer, header.longer.address, landing,
+                          static_cast<size_t>(view.bytes))) {
     launch.fault_channel = operand.channel;
     launch.direct_failed = true;
     return nullptr;
@@ -152,9 +153,10 @@ inline SliceEvent RunSlice(Launch& launch, const SliceView& view) {
     header.bytes = static_cast<uint32_t>(view.bytes);
     if (direct) {
       const void* source = memory_output != nullptr ? memory_output : inputs[0];
-      header.address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(source));
+      header.longer.address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(source));
     } else if (view.bytes > static_cast<int64_t>(kInlineBytesMax)) {
-      header.address = PlaceOf(end, program.slot_count, program.slice_bytes);
+      header.longer.address = PlaceOf(end, program.slot_count, program.slice_bytes);
+      header.longer.rails = operand.rails;
     }
     Publish<D>(end, view.bytes);
   }

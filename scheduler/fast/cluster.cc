@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "core/base/int128.h"
 #include "core/base/rational.h"
+#include "scheduler/graph/max_flow.h"
 #include "scheduler/route/route_book.h"
 
 namespace mycel::fast {
@@ -50,18 +51,54 @@ StatusOr<Way> WayOf(const Topology& topology, RouteBook* book, const std::vector
   return way;
 }
 
+/// Between servers with unequally many ranks legs are not given: which ranks could form one?
+Status FindJoins(const Topology& topology, RouteBook* book, Cluster* cluster) {
+  const auto n = static_cast<size_t>(topology.rank_count());
+  std::vector<bool> joined(n * n, true);
+  bool all = true;
+  for (const Server& from : cluster->servers) {
+    for (const Server& to : cluster->servers) {
+      if (from.ranks.size() == to.ranks.size()) continue;
+      bool any = false;
+      for (const Rank source : from.ranks) {
+        for (const Rank target : to.ranks) {
+          const bool joins = book->Joins(source, target);
+          joined[source.index() * n + target.index()] = joins;
+          any = any || joins;
+          all = all && joins;
+        }
+      }
+      if (!any) return book->Edge(from.ranks.front(), to.ranks.front()).status();
+    }
+  }
+  if (!all) cluster->joined = std::move(joined);
+  return OkStatus();
+}
+
+/// The rank of server `b` that stands for it in the eyes of the rank at `place` of server `a`: in proportion, else any
+/// that can be reached.
+Rank PeerOf(const Cluster& cluster, int32_t a, size_t place, int32_t b) {
+  const Server& here = cluster.at(a);
+  const Server& there = cluster.at(b);
+  const size_t fair = place * there.ranks.size() / here.ranks.size();
+  if (here.ranks.size() == there.ranks.size()) return there.ranks[fair];
+  for (size_t i = 0; i < there.ranks.size(); ++i) {
+    const Rank peer = there.ranks[(fair + i) % there.ranks.size()];
+    if (cluster.Joins(here.ranks[place], peer)) return peer;
+  }
+  return there.ranks[fair];
+}
+
 /// The rate of each rank of server `a`: its way to a rank of the next server, whose links it shares with the other
 /// ranks of its own server that use them.
 Status MeasureServer(const Topology& topology, int32_t a, RouteBook* book, const std::vector<Route>& routes,
                      Cluster* cluster, std::vector<Rational>* rates) {
   const Server& here = cluster->at(a);
-  const Server& next = cluster->at((a + 1) % cluster->server_count());
   std::vector<Way> ways;
   std::map<int32_t, int64_t> users;  // by link
   for (size_t p = 0; p < here.ranks.size(); ++p) {
-    const Rank peer = next.ranks[p * next.ranks.size() / here.ranks.size()];
-    const bool same = here.ranks.size() == next.ranks.size();
-    MYCEL_ASSIGN_OR_RETURN(Way way, WayOf(topology, book, routes, here.ranks[p], same ? next.ranks[p] : peer));
+    const Rank peer = PeerOf(*cluster, a, p, (a + 1) % cluster->server_count());
+    MYCEL_ASSIGN_OR_RETURN(Way way, WayOf(topology, book, routes, here.ranks[p], peer));
     for (const LinkId link : way.links) ++users[link.value()];
     cluster->latency_ns = std::max(cluster->latency_ns, static_cast<int64_t>(std::llround(way.latency_us * 1e3)));
     ways.push_back(std::move(way));
@@ -121,6 +158,38 @@ Status MeasureScaleUp(const Topology& topology, RouteBook* book, const std::vect
   return OkStatus();
 }
 
+/// Legs between two servers over the pairs of ranks that switches join. Where the rails of both sides do not meet in
+/// proportion the flow carries less than both servers could.
+void JoinByFlow(const Cluster& cluster, const Server& from, const Server& to, Pair* pair) {
+  const int64_t out = std::accumulate(from.rates.begin(), from.rates.end(), int64_t{0});
+  const int64_t in = std::accumulate(to.rates.begin(), to.rates.end(), int64_t{0});
+  const auto senders = static_cast<int32_t>(from.ranks.size());
+  const auto receivers = static_cast<int32_t>(to.ranks.size());
+  const int32_t source = senders + receivers;
+  const int32_t sink = source + 1;
+  MaxFlow<int64_t> flow(sink + 1);
+  flow.MarkSource(source);
+  for (int32_t p = 0; p < senders; ++p) flow.AddEdge(source, p, from.rates[static_cast<size_t>(p)] * in);
+  for (int32_t q = 0; q < receivers; ++q) flow.AddEdge(senders + q, sink, to.rates[static_cast<size_t>(q)] * out);
+  std::vector<FlowEdge> edges;
+  for (int32_t p = 0; p < senders; ++p) {
+    for (int32_t q = 0; q < receivers; ++q) {
+      if (!cluster.Joins(from.ranks[static_cast<size_t>(p)], to.ranks[static_cast<size_t>(q)])) continue;
+      pair->legs.push_back({p, q, 0});
+      edges.push_back(flow.AddEdge(p, senders + q, out * in));
+    }
+  }
+  const int64_t carried = flow.Run(sink, out * in);
+  int64_t divisor = 0;
+  for (size_t i = 0; i < edges.size(); ++i) {
+    pair->legs[i].share = flow.FlowOf(edges[i]);
+    divisor = std::gcd(divisor, pair->legs[i].share);
+  }
+  std::erase_if(pair->legs, [](const Leg& leg) { return leg.share == 0; });
+  for (Leg& leg : pair->legs) pair->shares += leg.share /= divisor;
+  pair->rate = std::max<int64_t>(1, carried / std::max(out, in));
+}
+
 }  // namespace
 
 StatusOr<Cluster> ClusterOf(const Topology& topology) {
@@ -128,6 +197,7 @@ StatusOr<Cluster> ClusterOf(const Topology& topology) {
   GatherServers(topology, &cluster);
   std::vector<Route> routes;
   RouteBook book(topology, &routes);
+  MYCEL_RETURN_IF_ERROR(FindJoins(topology, &book, &cluster));
   MYCEL_RETURN_IF_ERROR(MeasureScaleUp(topology, &book, routes, &cluster));
   std::vector<Rational> rates(cluster.server_count() < 2 ? static_cast<size_t>(topology.rank_count()) : 0, Rational(1));
   for (int32_t a = 0; cluster.server_count() > 1 && a < cluster.server_count(); ++a) {
@@ -156,6 +226,7 @@ void JoinServers(const Cluster& cluster, int32_t a, int32_t b, Pair* pair) {
     pair->rate = pair->shares;
     return;
   }
+  if (!cluster.joined.empty()) return JoinByFlow(cluster, from, to, pair);
   // Both servers on a line of length (sum of from) * (sum of to), each rank as long as its share of its server.
   const int64_t out = std::accumulate(from.rates.begin(), from.rates.end(), int64_t{0});
   const int64_t in = std::accumulate(to.rates.begin(), to.rates.end(), int64_t{0});

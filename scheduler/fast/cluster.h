@@ -3,7 +3,8 @@
 //
 // Servers with equally many ranks are joined along rails: rank p of one talks to rank p of the other, at the slower
 // one's rate. Others are joined in proportion: with the rates of both servers laid out on a line of equal length, ranks
-// whose parts overlap form a leg. Either way the legs of a pair share its bytes in proportion to their rates.
+// whose parts overlap form a leg; where rails do not join all of those, a maximum flow over the pairs of ranks that are
+// joined finds the legs. In every case the legs of a pair share its bytes in proportion to their rates.
 #pragma once
 
 #include <cstddef>
@@ -39,12 +40,18 @@ struct Cluster {
   std::vector<Server> servers;
   std::vector<int32_t> server_of;  // by rank
   std::vector<int32_t> place_of;   // by rank: where it stands in its server
-  double unit_MBps = 1;            // what a rate of 1 is
-  int64_t scale_up_MBps = 1;       // slowest way from rank to rank within a server
-  int64_t latency_ns = 0;          // longest way from server to server
+  // By source * rank_count + target, for servers with unequally many ranks: whether switches alone join the two. Empty:
+  // they do wherever it matters.
+  std::vector<bool> joined;
+  double unit_MBps = 1;       // what a rate of 1 is
+  int64_t scale_up_MBps = 1;  // slowest way from rank to rank within a server
+  int64_t latency_ns = 0;     // longest way from server to server
 
   int32_t server_count() const { return static_cast<int32_t>(servers.size()); }
   int32_t rank_count() const { return static_cast<int32_t>(server_of.size()); }
+  bool Joins(Rank source, Rank target) const {
+    return joined.empty() || joined[source.index() * server_of.size() + target.index()];
+  }
   const Server& at(int32_t server) const { return servers[static_cast<size_t>(server)]; }
 };
 

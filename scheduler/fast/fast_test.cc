@@ -51,6 +51,26 @@ Topology Uneven(const std::vector<int32_t>& sizes, const std::vector<int64_t>& r
   return *std::move(topology);
 }
 
+/// Servers of different sizes with two networks: place p of a server is on network p modulo 2, and a rank alone on
+/// both.
+Topology TwoNetworks(const std::vector<int32_t>& sizes) {
+  TopologyBuilder builder("two networks");
+  const NodeId networks[] = {builder.AddSwitch("network0"), builder.AddSwitch("network1")};
+  int64_t r = 0;
+  for (size_t s = 0; s < sizes.size(); ++s) {
+    const std::string server = "s" + std::to_string(s);
+    const NodeId inside = builder.AddSwitch("inside" + std::to_string(s), server);
+    for (int32_t i = 0; i < sizes[s]; ++i, ++r) {
+      const NodeId rank = builder.AddRank("gpu" + std::to_string(r), Rank(r), server);
+      builder.AddDuplex(rank, inside, Rational(450), 0.7);
+      for (int32_t k = i % 2; k < 2; k += sizes[s]) builder.AddDuplex(rank, networks[k], Rational(50), 3);
+    }
+  }
+  StatusOr<Topology> topology = std::move(builder).Build();
+  EXPECT_TRUE(topology.ok()) << topology.status();
+  return *std::move(topology);
+}
+
 PlanRequest Request(std::vector<int64_t> demand, const std::string& variant = "") {
   PlanRequest request;
   request.collective = Collective::kAllToAllV;
@@ -124,6 +144,8 @@ TEST(Fast, RailsUnevenServersAndDirectReading) {
       Uneven({4, 2, 1}, {50, 50, 50, 50, 50, 50, 50}),
       Uneven({3, 3, 3}, {50, 50, 25, 50, 50, 50, 10, 50, 50}),
       Uneven({2, 5, 3}, {100, 25, 50, 50, 50, 50, 50, 40, 30, 7}),
+      TwoNetworks({1, 2, 3, 2}),
+      TwoNetworks({4, 1, 3}),
   };
   for (const Topology& topology : machines) {
     for (int round = 0; round < 5; ++round) {
@@ -352,6 +374,43 @@ TEST(Fast, EveryBuildFindsTheSamePaths) {
   uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
   for (const char c : ToText(*schedule)) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   EXPECT_EQ(hash, 1541005690782803380U);
+}
+
+// Rails of unequal servers that nothing but ranks joins.
+TEST(Fast, LegsKeepToTheirNetworks) {
+  const Topology topology = TwoNetworks({1, 2, 3});
+  const fast::Cluster cluster = fast::ClusterOf(topology).value();
+  for (int32_t a = 0; a < 3; ++a) {
+    for (int32_t b = 0; b < 3; ++b) {
+      if (a == b) continue;
+      fast::Pair pair;
+      fast::JoinServers(cluster, a, b, &pair);
+      int64_t shares = 0;
+      for (const fast::Leg& leg : pair.legs) {
+        const Rank source = cluster.at(a).ranks[static_cast<size_t>(leg.sender)];
+        const Rank target = cluster.at(b).ranks[static_cast<size_t>(leg.receiver)];
+        EXPECT_FALSE(ShortestRoute(topology, source, target).empty()) << a << " " << b;
+        EXPECT_GT(leg.share, 0);
+        shares += leg.share;
+      }
+      EXPECT_EQ(shares, pair.shares);
+      EXPECT_GT(pair.rate, 0);
+    }
+  }
+}
+
+TEST(Fast, UnequalServersWithoutACommonNetworkAreRefused) {
+  TopologyBuilder builder("apart");
+  const NodeId alone = builder.AddRank("a", Rank(0), "a");
+  const NodeId between = builder.AddRank("b0", Rank(1), "b");
+  const NodeId behind = builder.AddRank("b1", Rank(2), "b");
+  const NodeId beyond = builder.AddRank("c", Rank(3), "c");
+  builder.AddDuplex(alone, between, Rational(1));
+  builder.AddDuplex(between, behind, Rational(1));
+  builder.AddDuplex(between, beyond, Rational(1));
+  const Topology topology = std::move(builder).Build().value();
+  const Status status = FastPlanner().MakeSchedule(topology, Request(std::vector<int64_t>(16, 1))).status();
+  EXPECT_THAT(StatusMessage(status), HasSubstr("rank 2 reaches rank 3 neither directly nor through switches alone"));
 }
 
 TEST(Fast, RefusesBadRequests) {

@@ -41,6 +41,7 @@ CostModel NetworkCostModel() {
   model.crowd = 1.5;    // TCP: 0.62 of what the interfaces pass, staged exchanges 0.97
   model.op_us = 4;      // the engine sends a slot, and the kernel takes it to the wire
   model.lane_GBps = 3;  // a core copies into a ring and out of one
+  model.lanes_share_core = true;
   return model;
 }
 
@@ -48,10 +49,10 @@ std::string Fingerprint(const CostModel& model) {
   // Every field, so that a new one stops the compiler here.
   const auto& [device, channel_bytes, op_us, allow_direct, rank_count, cores, alpha_us, switch_us, copy_cache,
                reduce_cache, copy_memory, reduce_memory, fan_out, direct_us, cache_bytes, slot_cache_bytes, slot_spill,
-               crowd, lane] = model;
+               crowd, lane, free] = model;
   std::string text = device == CostModel::Device::kHost ? "host" : "fabric";
-  for (const int64_t number :
-       {channel_bytes, int64_t{allow_direct}, int64_t{rank_count}, int64_t{cores}, cache_bytes, slot_cache_bytes}) {
+  for (const int64_t number : {channel_bytes, int64_t{allow_direct}, int64_t{rank_count}, int64_t{cores}, cache_bytes,
+                               slot_cache_bytes, int64_t{free}}) {
     text += " " + std::to_string(number);
   }
   for (const double number : {op_us, alpha_us, switch_us, copy_cache, reduce_cache, copy_memory, reduce_memory, fan_out,

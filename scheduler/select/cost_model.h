@@ -34,6 +34,10 @@ struct CostModel {
   // flows that share an interface do not share it evenly.
   double crowd = 1;
   double lane_GBps = 0;  // what one lane (thread block) moves
+  // A rank's lanes are queues of one core, not thread blocks: more of them are no faster and cost nothing. Of an
+  // allreduce's shapes that come to the same the one with most lanes is taken, so that a slice on its way up holds up
+  // none on its way down.
+  bool lanes_share_core = false;
 };
 
 /// `rank_count` local processes on `cores` cores.

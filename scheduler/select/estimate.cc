@@ -67,6 +67,9 @@ double UserBytes(const Contract& contract, double block_bytes) {
   return blocks * block_bytes;
 }
 
+/// How many lanes of a rank work at the same time.
+double Workers(const CostModel& model, const Shape& shape) { return model.lanes_share_core ? 1 : shape.lanes; }
+
 }  // namespace
 
 StatusOr<Estimate> Estimate::Make(const Schedule& schedule, const Topology& topology, int64_t bytes) {
@@ -253,7 +256,7 @@ double Estimate::LaneUs(const CostModel& model, const Shape& shape, double slice
       const Work& work = At(rank, phase);
       us += work.moved / (model.lane_GBps * 1e3) + work.ops * model.op_us * slices;
     }
-    lane_us = std::max(lane_us, us / shape.lanes);
+    lane_us = std::max(lane_us, us / Workers(model, shape));
   }
   return lane_us;
 }
@@ -280,7 +283,7 @@ double Estimate::RoundUs(const CostModel& model, const Shape& shape) const {
     for (int32_t phase = 0; phase < phases_; ++phase) own += At(rank, phase).ops;
     ops = std::max(ops, own);
   }
-  return 2 * ops / shape.lanes * model.op_us + latency_us_;
+  return 2 * ops / Workers(model, shape) * model.op_us + latency_us_;
 }
 
 double Estimate::StagedUs(const CostModel& model, const Shape& shape, double slices) const {

@@ -175,12 +175,21 @@ double TimeOf(const Candidate& candidate) {
 }
 
 /// Fastest first; then by name, and from the simplest shape to the least simple.
-bool Better(const std::pair<Candidate, size_t>& a, const std::pair<Candidate, size_t>& b) {
-  const auto key = [](const Candidate& c) {
-    return std::tie(c.planner, c.pipelined, c.lanes, c.protocol, c.slice_bytes);
-  };
-  const double x = TimeOf(a.first), y = TimeOf(b.first);
-  return x != y ? x < y : key(a.first) < key(b.first);
+struct Better {
+  bool more_lanes = false;  // the most lanes are the simplest
+
+  bool operator()(const std::pair<Candidate, size_t>& a, const std::pair<Candidate, size_t>& b) const {
+    const auto key = [this](const Candidate& c) {
+      return std::tuple(std::string_view(c.planner), c.pipelined, more_lanes ? -c.lanes : c.lanes, c.protocol,
+                        c.slice_bytes);
+    };
+    const double x = TimeOf(a.first), y = TimeOf(b.first);
+    return x != y ? x < y : key(a.first) < key(b.first);
+  }
+};
+
+Better BetterFor(const PlanRequest& request, const CostModel& cost) {
+  return {cost.lanes_share_core && request.collective == Collective::kAllReduce};
 }
 
 StatusOr<Plan> LowerCandidate(const Contest& contest, const std::pair<Candidate, size_t>& entry,
@@ -260,6 +269,7 @@ StatusOr<Plan> Playoff(const Topology& topology, const PlanRequest& request, con
   }
   if (finalists.size() == 1) return LowerWinner(topology, cost, contest);
   std::vector<Plan> plans(finalists.size());
+  const Better better = BetterFor(request, cost);
   size_t best = 0;
   for (size_t k = 0; k < finalists.size(); ++k) {
     auto& [candidate, entrant] = contest->candidates[finalists[k]];
@@ -273,12 +283,12 @@ StatusOr<Plan> Playoff(const Topology& topology, const PlanRequest& request, con
     }
     MYCEL_ASSIGN_OR_RETURN(const double alone_us, SimulatedUs(plans[k], topology, request, cost));
     candidate.simulated_us = alone_us * CrowdOf(contest->entrants[entrant].schedule, cost);
-    if (Better(contest->candidates[finalists[k]], contest->candidates[finalists[best]])) best = k;
+    if (better(contest->candidates[finalists[k]], contest->candidates[finalists[best]])) best = k;
   }
   // The finalists first, in their order.
-  std::stable_sort(contest->candidates.begin(), contest->candidates.end(), [](const auto& a, const auto& b) {
+  std::stable_sort(contest->candidates.begin(), contest->candidates.end(), [&](const auto& a, const auto& b) {
     const bool x = a.first.simulated_us >= 0, y = b.first.simulated_us >= 0;
-    return x != y ? x : x && Better(a, b);
+    return x != y ? x : x && better(a, b);
   });
   return std::move(plans[best]);
 }
@@ -327,7 +337,7 @@ StatusOr<Choice> ChoosePlan(const Topology& topology, const PlanRequest& request
   MYCEL_RETURN_IF_ERROR(select::Enter(topology, request, cost, &contest));
   if (contest.entrants.empty()) return select::NobodyServes(topology, request, contest);
   for (size_t i = 0; i < contest.entrants.size(); ++i) select::EnterShapes(i, request, cost, &contest);
-  std::sort(contest.candidates.begin(), contest.candidates.end(), select::Better);
+  std::sort(contest.candidates.begin(), contest.candidates.end(), select::BetterFor(request, cost));
   MYCEL_CHECK(!contest.candidates.empty());
   Choice choice;
   if (cost.device == CostModel::Device::kFabric && request.bytes > 0) {

@@ -251,6 +251,34 @@ TEST(Select, ExchangesOverANetworkGoInStages) {
   EXPECT_EQ(Chosen(topology, request, roomy).plan.planner.substr(0, 6), "direct");
 }
 
+// Lanes of one core are no faster: only an allreduce takes them, for what they keep apart.
+TEST(Select, BetweenServersLanesAreForAllReduce) {
+  TopologyBuilder builder("slow links");
+  const NodeId network = builder.AddSwitch("network");
+  for (int32_t server = 0; server < 3; ++server) {
+    const std::string name = "s" + std::to_string(server);
+    const NodeId memory = builder.AddSwitch(name + ".memory", name);
+    for (int32_t place = 0; place < 2; ++place) {
+      const Rank r(2 * server + place);
+      const NodeId rank = builder.AddRank("rank" + std::to_string(r.value()), r, name);
+      builder.AddDuplex(rank, memory, Rational(4));
+      builder.AddDuplex(rank, network, Rational(1, 20), 50);
+    }
+  }
+  const Topology topology = std::move(builder).Build().value();
+  const auto lanes = [&](Collective collective) {
+    PlanRequest request = Request(collective, 8 << 20);
+    request.lanes = 4;
+    size_t most = 0;
+    for (const RankPlan& rank : Chosen(topology, request, NetworkCostModel()).plan.ranks)
+      most = std::max(most, rank.lanes.size());
+    return most;
+  };
+  EXPECT_EQ(lanes(Collective::kAllReduce), 4U);
+  EXPECT_EQ(lanes(Collective::kAllGather), 1U);
+  EXPECT_EQ(lanes(Collective::kReduceScatter), 1U);
+}
+
 // 64 MiB a rank on 4 servers of 8 with rails: even, random and Zipf 0.8 flows.
 TEST(Select, FastIsNearTheBound) {
   const Topology topology = Named("dgx-h200-x4-rails");

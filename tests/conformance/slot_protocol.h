@@ -29,8 +29,8 @@ inline bool TrySend(ChannelEnd& end, const Geometry& geometry, const Bytes& mess
   header.bytes = static_cast<uint32_t>(message.size());
   std::byte* place = reinterpret_cast<std::byte*>(header.inline_bytes);
   if (message.size() > kInlineBytesMax) {
-    header.address = end.step % geometry.slot_count * geometry.slice_bytes;
-    place = end.payload + header.address;
+    header.longer.address = end.step % geometry.slot_count * geometry.slice_bytes;
+    place = end.payload + header.longer.address;
   }
   if (!message.empty()) std::memcpy(place, message.data(), message.size());
   // release: publishes header and payload; pairs with the acquire load in TryReceive.

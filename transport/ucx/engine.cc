@@ -44,6 +44,12 @@ bool TakeText(std::string_view* in, std::string* text) {
   return true;
 }
 
+std::vector<std::string> NetworksOf(const EngineAddress& address) {
+  std::vector<std::string> networks;
+  for (const RailAddress& rail : address.rails) networks.push_back(rail.network);
+  return networks;
+}
+
 std::string WhoIsThis() {
   char host[256] = "?";
   gethostname(host, sizeof(host) - 1);
@@ -55,7 +61,10 @@ std::string WhoIsThis() {
 std::string EngineAddress::Encode() const {
   std::string text(reinterpret_cast<const char*>(token), sizeof(token));
   PutText(&text, who);
-  for (const std::string& rail : rails) PutText(&text, rail);
+  for (const RailAddress& rail : rails) {
+    PutText(&text, rail.network);
+    PutText(&text, rail.worker);
+  }
   return text;
 }
 
@@ -70,7 +79,8 @@ StatusOr<EngineAddress> EngineAddress::Decode(const std::string& text) {
   }
   while (good && !rest.empty()) {
     address.rails.emplace_back();
-    good = TakeText(&rest, &address.rails.back()) && !address.rails.back().empty();
+    RailAddress& rail = address.rails.back();
+    good = TakeText(&rest, &rail.network) && TakeText(&rest, &rail.worker) && !rail.worker.empty();
   }
   if (!good || address.rails.empty()) {
     return InvalidArgument("an address of " + std::to_string(text.size()) +
@@ -113,7 +123,7 @@ EngineAddress Engine::address() const {
   EngineAddress address;
   std::copy(std::begin(token_), std::end(token_), std::begin(address.token));
   address.who = WhoIsThis();
-  for (const std::unique_ptr<Rail>& rail : rails_) address.rails.push_back(rail->address());
+  for (const std::unique_ptr<Rail>& rail : rails_) address.rails.push_back({rail->network(), rail->address()});
   return address;
 }
 
@@ -124,6 +134,7 @@ std::string Engine::Pair(const PeerLink& peer) const {
 Status Engine::Connect(const std::vector<std::string>& addresses, SteadyTime deadline) {
   MYCEL_CHECK_EQ(addresses.size(), peers_.size());
   if (!stop_event_.valid()) return DescriptorError("the proxy of the UCX transport", errno);
+  const EngineAddress own = this->address();
   std::unique_lock<std::mutex> lock(mutex_);
   for (const Rank rank : Ids<Rank>(options_.rank_count)) {
     if (rank == options_.rank || addresses[rank.index()].empty()) continue;
@@ -134,10 +145,11 @@ Status Engine::Connect(const std::vector<std::string>& addresses, SteadyTime dea
     std::copy(std::begin(address.token), std::end(address.token), std::begin(peer->token));
     peer->out.resize(static_cast<size_t>(options_.channels_per_pair));
     peer->in.resize(static_cast<size_t>(options_.channels_per_pair));
-    for (size_t rail = 0; rail < rails_.size(); ++rail) {
+    peer->ways = PairRails(NetworksOf(own), NetworksOf(address));
+    for (const RailPair& way : peer->ways) {
       PeerLink* const link = peer.get();
-      StatusOr<ucp_ep_h> endpoint = rails_[rail]->Connect(
-          address.rails[rail % address.rails.size()],
+      StatusOr<ucp_ep_h> endpoint = rails_[way.mine]->Connect(
+          address.rails[way.theirs].worker,
           [this, link](ucs_status_t status) { Break(*link, rails_[0]->ucx().ucs_status_string(status)); });
       if (!endpoint.ok()) {
         return MakeStatus(endpoint.status().code(), Pair(*peer) + ": " + StatusMessage(endpoint.status()) +
@@ -150,7 +162,7 @@ Status Engine::Connect(const std::vector<std::string>& addresses, SteadyTime dea
   for (const std::unique_ptr<PeerLink>& peer : peers_) {
     if (peer == nullptr) continue;
     std::string hello(reinterpret_cast<const char*>(peer->token), sizeof(HelloWire));
-    for (size_t rail = 0; rail < rails_.size(); ++rail) Tell(*peer, WireKind::kHello, 0, 0, hello, rail);
+    for (size_t way = 0; way < peer->ways.size(); ++way) Tell(*peer, WireKind::kHello, 0, 0, hello, way);
   }
   lock.unlock();
   MYCEL_RETURN_IF_ERROR(AwaitWelcomes(deadline));
@@ -167,7 +179,7 @@ Status Engine::AwaitWelcomes(SteadyTime deadline) {
       moved = Pass();
       for (const std::unique_ptr<PeerLink>& peer : peers_) {
         if (peer == nullptr) continue;
-        const bool welcome = peer->known && peer->welcomes == rails_.size();
+        const bool welcome = peer->known && peer->welcomes == peer->ways.size();
         if (!peer->up() && !(welcome && peer->left)) {  // who is quick may have left again
           return RemoteError(Pair(*peer) + " cannot reach each other: " + peer->broken +
                              "; look at routes and firewalls between the two, MYCEL_NICS names the devices to use");
@@ -178,8 +190,8 @@ Status Engine::AwaitWelcomes(SteadyTime deadline) {
     if (missing == nullptr) return OkStatus();
     if (std::chrono::steady_clock::now() >= deadline) {
       return TimeoutError(Pair(*missing) + " do not reach each other in time: " + std::to_string(missing->welcomes) +
-                          " of " + std::to_string(rails_.size()) +
-                          " rails have answered; look at routes and firewalls between the two, MYCEL_NICS names the "
+                          " of " + std::to_string(missing->ways.size()) +
+                          " ways have answered; look at routes and firewalls between the two, MYCEL_NICS names the "
                           "devices to use, MYCEL_TIMEOUT sets the limit");
     }
     if (!moved) Nap();
@@ -243,7 +255,7 @@ void Engine::Break(PeerLink& peer, const std::string& why) {
 }
 
 void Engine::Tell(PeerLink& peer, WireKind kind, uint64_t released, uint16_t index, const std::string& payload,
-                  size_t rail) {
+                  size_t way) {
   if (!peer.up()) return;
   auto message = std::make_unique<ControlMessage>();
   message->header.communicator = options_.communicator;
@@ -257,12 +269,13 @@ void Engine::Tell(PeerLink& peer, WireKind kind, uint64_t released, uint16_t ind
     auto& waiting = static_cast<ControlMessage*>(request)->peer->control;
     std::erase_if(waiting, [&](const std::unique_ptr<ControlMessage>& one) { return one.get() == request; });
   };
-  const ucs_status_t status = rails_[rail]->Send(peer.endpoints[rail], message->header, message->payload.data(),
-                                                 message->payload.size(), message.get());
+  Rail& rail = *rails_[peer.ways[way].mine];
+  const ucs_status_t status =
+      rail.Send(peer.endpoints[way], message->header, message->payload.data(), message->payload.size(), message.get());
   if (status == UCS_INPROGRESS) {
     peer.control.push_back(std::move(message));
   } else if (status != UCS_OK) {
-    Break(peer, rails_[rail]->ucx().ucs_status_string(status));
+    Break(peer, rail.ucx().ucs_status_string(status));
   }
 }
 

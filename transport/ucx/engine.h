@@ -30,11 +30,17 @@
 
 namespace mycel {
 
+struct RailAddress {
+  std::string network;  // NetworkOf its device
+  std::string worker;   // Rail::address
+  friend bool operator==(const RailAddress&, const RailAddress&) = default;
+};
+
 /// What a rank tells the others so that they can reach it.
 struct EngineAddress {
   uint64_t token[2] = {0, 0};  // random: whoever repeats it was told by us
   std::string who;             // "host a, pid 17"
-  std::vector<std::string> rails;
+  std::vector<RailAddress> rails;
 
   std::string Encode() const;
   /// InvalidArgument when `text` is no such address.
@@ -91,7 +97,7 @@ class Engine {
 
   // Under mutex_; engine.cc:
   void Tell(PeerLink& peer, WireKind kind, uint64_t released = 0, uint16_t index = 0,
-            const std::string& payload = std::string(), size_t rail = 0);
+            const std::string& payload = std::string(), size_t way = 0);
   void Break(PeerLink& peer, const std::string& why);
   bool ShowBoard(int64_t now_ns);
 

@@ -59,13 +59,13 @@ void Engine::SendSlot(OutChannel& channel, size_t index) {
   const SlotHeader& slot = channel.end.headers[channel.sent % kSlotCountMax];
   OutSlot& out = channel.slots[channel.sent % kSlotCountMax];
   const bool in_line = slot.bytes <= kInlineBytesMax;
-  MYCEL_CHECK(in_line || slot.address + slot.bytes <= options_.payload_bytes);
+  MYCEL_CHECK(in_line || slot.longer.address + slot.bytes <= options_.payload_bytes);
   InChannel* const back = peer.in[index].get();
   out.header.communicator = options_.communicator;
   out.header.step = channel.sent;
   out.header.released = back == nullptr ? 0 : back->Released();
   if (back != nullptr) back->told = out.header.released;
-  out.header.place = in_line ? 0 : slot.address;
+  out.header.place = in_line ? 0 : slot.longer.address;
   out.header.signature = slot.signature;
   out.header.bytes = slot.bytes;
   out.header.source = options_.rank.value();
@@ -81,10 +81,11 @@ void Engine::SendSlot(OutChannel& channel, size_t index) {
     of.ShowReleased();
   };
   ++channel.sent;
-  const size_t rail = index % rails_.size();
+  const size_t way = ChooseWay(peer.ways, in_line ? Rails() : slot.longer.rails, index);
   const void* const payload =
-      in_line ? static_cast<const void*>(slot.inline_bytes) : channel.end.payload + slot.address;
-  const ucs_status_t status = rails_[rail]->Send(peer.endpoints[rail], out.header, payload, slot.bytes, &out);
+      in_line ? static_cast<const void*>(slot.inline_bytes) : channel.end.payload + slot.longer.address;
+  const ucs_status_t status =
+      rails_[peer.ways[way].mine]->Send(peer.endpoints[way], out.header, payload, slot.bytes, &out);
   if (status == UCS_INPROGRESS) return;
   if (status != UCS_OK) return Break(peer, "sending fails");
   out.done(&out, UCS_OK);
@@ -98,7 +99,7 @@ bool Engine::SendCredits(PeerLink& peer) {
     const uint64_t released = channel->Released();
     if (released == channel->told) continue;
     channel->told = released;
-    Tell(peer, WireKind::kCredit, released, static_cast<uint16_t>(index), std::string(), index % rails_.size());
+    Tell(peer, WireKind::kCredit, released, static_cast<uint16_t>(index));
     moved = true;
   }
   return moved;
@@ -151,7 +152,7 @@ ucs_status_t Engine::Receive(size_t rail, const WireHeader& header, void* data, 
     std::memcpy(&hello, data, sizeof(hello));
     if (hello.token[0] != token_[0] || hello.token[1] != token_[1]) return UCS_OK;
     peer.known = true;
-    Tell(peer, WireKind::kWelcome, 0, 0, std::string(), rail);
+    Tell(peer, WireKind::kWelcome);
     return UCS_OK;
   }
   if (header.kind == WireKind::kWelcome) {

@@ -17,7 +17,7 @@ EngineAddress Sample() {
   address.token[0] = 17;
   address.token[1] = ~uint64_t{0};
   address.who = "host a, pid 17";
-  address.rails = {std::string("\0\1rail", 6), "b"};
+  address.rails = {{"10.0.0.0/24", std::string("\0\1rail", 6)}, {"", "b"}};
   return address;
 }
 
@@ -33,7 +33,7 @@ TEST(EngineAddressTest, ComesBackAsItWas) {
 TEST(EngineAddressTest, NoCutOneIsTaken) {
   const std::string whole = Sample().Encode();
   // Cut before the last rail it is a shorter address; anywhere else it is none.
-  const size_t first_rail_ends = whole.size() - 5;
+  const size_t first_rail_ends = whole.size() - 9;
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
     const StatusOr<EngineAddress> cut = EngineAddress::Decode(whole.substr(0, bytes));
     EXPECT_EQ(cut.ok(), bytes == first_rail_ends) << bytes;

@@ -13,6 +13,7 @@
 #include "transport/ucx/board_facts.h"
 #include "transport/ucx/rail.h"
 #include "transport/ucx/ring_memory.h"
+#include "transport/ucx/ways.h"
 #include "transport/ucx/wire.h"
 
 namespace mycel {
@@ -71,10 +72,11 @@ struct ControlMessage : RailRequest {
 
 struct PeerLink {
   int32_t rank = -1;
-  std::string who;                               // "rank 3 (host a, pid 17)"
-  std::vector<ucp_ep_h> endpoints;               // one per rail of ours
+  std::string who;  // "rank 3 (host a, pid 17)"
+  std::vector<RailPair> ways;
+  std::vector<ucp_ep_h> endpoints;               // by way
   uint64_t token[2] = {0, 0};                    // what we repeat to it
-  size_t welcomes = 0;                           // rails on which it has answered our hello
+  size_t welcomes = 0;                           // ways on which it has answered our hello
   bool known = false;                            // it has repeated our token: its messages are believed
   bool left = false;                             // it has said goodbye
   bool bye_seen = false;                         // it has seen ours
