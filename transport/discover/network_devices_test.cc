@@ -1,4 +1,4 @@
-#include "transport/ucx/network_devices.h"
+#include "transport/discover/network_devices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,18 +38,6 @@ TEST_F(NetworkDevicesTest, WithoutRdmaThereIsStillAWay) {
   const std::vector<std::string> devices = NetworkDevices(root_);
   ASSERT_FALSE(devices.empty());
   EXPECT_THAT(devices.front(), testing::Not(HasSubstr(":1")));
-}
-
-TEST_F(NetworkDevicesTest, SpeedsAreReadAndUnknownOnesAssumed) {
-  Write("class/infiniband/mlx5_0/ports/1/rate", "400 Gb/sec (4X NDR)");
-  Write("class/infiniband/hfi1_0/ports/1/rate", "2.5 Gb/sec (1X SDR)");
-  Write("class/net/eth0/speed", "25000");
-  Write("class/net/veth7/speed", "-1");
-  EXPECT_EQ(DeviceMbps("mlx5_0:1", root_), 400'000);
-  EXPECT_EQ(DeviceMbps("hfi1_0:1", root_), 2'500);
-  EXPECT_EQ(DeviceMbps("eth0", root_), 25'000);
-  EXPECT_EQ(DeviceMbps("veth7", root_), 10'000);
-  EXPECT_EQ(DeviceMbps("absent", root_), 10'000);
 }
 
 TEST(ParseDevicesTest, UnknownNamesAreRefusedWithThoseThatExist) {

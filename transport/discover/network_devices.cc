@@ -1,45 +1,27 @@
-#include "transport/ucx/network_devices.h"
+#include "transport/discover/network_devices.h"
 
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "core/base/check.h"
+#include "transport/discover/system_files.h"
 
 namespace mycel {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::vector<std::string> Entries(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code missing;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing))
-    names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::string FirstLine(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
 std::vector<std::string> RdmaPorts(const std::string& sysfs, bool active_only) {
   std::vector<std::string> ports;
-  const fs::path root = fs::path(sysfs) / "class/infiniband";
-  for (const std::string& device : Entries(root)) {
-    for (const std::string& port : Entries(root / device / "ports")) {
+  const FolderFiles files(sysfs);
+  const std::string root = "class/infiniband";
+  for (const std::string& device : files.List(root)) {
+    for (const std::string& port : files.List(root + "/" + device + "/ports")) {
       // "4: ACTIVE"
-      const bool active = FirstLine(root / device / "ports" / port / "state").find("ACTIVE") != std::string::npos;
+      const std::string state = files.Line(root + "/" + device + "/ports/" + port + "/state").value_or("");
+      const bool active = state.find("ACTIVE") != std::string::npos;
       if (active || !active_only) ports.push_back(device + ":" + port);
     }
   }
@@ -104,20 +86,6 @@ std::vector<std::string> ShareOfDevices(const std::vector<std::string>& devices,
   for (size_t i = first; i < devices.size(); i += static_cast<size_t>(local_ranks)) share.push_back(devices[i]);
   if (share.empty()) share.push_back(devices[first % devices.size()]);
   return share;
-}
-
-int64_t DeviceMbps(const std::string& device, const std::string& sysfs) {
-  constexpr int64_t kUnknown = 10'000;
-  const fs::path root = fs::path(sysfs) / "class";
-  const size_t colon = device.find(':');
-  if (colon != std::string::npos) {
-    // "400 Gb/sec (4X NDR)"
-    const double gbps = std::atof(
-        FirstLine(root / "infiniband" / device.substr(0, colon) / "ports" / device.substr(colon + 1) / "rate").c_str());
-    return gbps > 0 ? static_cast<int64_t>(gbps * 1000) : kUnknown;
-  }
-  const int64_t mbps = std::atoll(FirstLine(root / "net" / device / "speed").c_str());
-  return mbps > 0 ? mbps : kUnknown;
 }
 
 }  // namespace mycel

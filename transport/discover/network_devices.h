@@ -21,7 +21,4 @@ StatusOr<std::vector<std::string>> ParseDevices(const std::string& text);
 std::vector<std::string> ShareOfDevices(const std::vector<std::string>& devices, int32_t local_rank,
                                         int32_t local_ranks);
 
-/// Speed in megabits a second as the system tells it, in each direction; 10 000 where it tells none.
-int64_t DeviceMbps(const std::string& device, const std::string& sysfs = "/sys");
-
 }  // namespace mycel
