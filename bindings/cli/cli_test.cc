@@ -44,7 +44,7 @@ TEST(Usage, HelpOffersWhatWorks) {
     EXPECT_THAT(help.out, HasSubstr("Usage: mycel " + std::string(command)));
   }
   const CliResult topo = RunCli({"topo", "--help"});
-  for (const char* command : {"list", "show", "check", "discover", "import"}) {
+  for (const char* command : {"list", "show", "check", "discover", "import", "calibrate"}) {
     EXPECT_THAT(topo.out, HasSubstr("\n  " + std::string(command) + " "));
     EXPECT_EQ(RunCli({"topo", command, "--help"}).exit_code, 0) << command;
   }

@@ -65,7 +65,7 @@ StatusOr<std::string> Discover(const DiscoverArguments& arguments) {
   MYCEL_ASSIGN_OR_RETURN(const Recording recording, TakeRecording(arguments, &machine));
   if (!arguments.record.empty()) MYCEL_RETURN_IF_ERROR(WriteFile(arguments.record, WriteRecording(recording)));
   AssembleOptions options;
-  options.name = machine.host + (arguments.servers == 1 ? "" : "-x" + std::to_string(arguments.servers));
+  options.name = PlainName(machine.host) + (arguments.servers == 1 ? "" : "-x" + std::to_string(arguments.servers));
   options.note = "found by mycel topo discover; nominal speeds";
   options.host_ranks = static_cast<int32_t>(arguments.ranks);
   if (options.host_ranks == 0) options.host_ranks = std::max(1, machine.cpus.cores);
@@ -98,7 +98,7 @@ struct ImportArguments {
 /// "topo/dgx.xml" -> "dgx".
 std::string Stem(const std::string& path) {
   const std::string file = path.substr(path.rfind('/') + 1);
-  return Printable(file.substr(0, file.rfind('.')));
+  return PlainName(file.substr(0, file.rfind('.')));
 }
 
 StatusOr<Assembled> Import(const ImportArguments& arguments) {

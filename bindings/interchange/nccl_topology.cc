@@ -101,12 +101,7 @@ class NcclReader {
   Status WrongAttribute(pugi::xml_node node, const char* name, const std::string& problem) const {
     return Wrong(node, std::string("attribute ") + name + " " + problem);
   }
-  static std::string Shown(std::string text) {
-    text.resize(std::min<size_t>(text.size(), 64));
-    std::replace_if(
-        text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-    return text;
-  }
+  static std::string Shown(std::string text) { return PlainName(std::move(text)); }
   FoundServer& server() { return servers_[server_]; }
 
   std::string_view text_;

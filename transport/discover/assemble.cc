@@ -115,14 +115,17 @@ void ServerAssembly::AddDirectWires() {
   }
   for (const auto& [ends, gbps] : one_way) {
     const auto back = one_way.find({ends.second, ends.first});
-    if (back == one_way.end() || back->second != gbps) {
-      if (ends.first < ends.second || back == one_way.end()) {
-        Note("GPUs " + BusOf(ends.first) + " and " + BusOf(ends.second) +
-             " do not tell the same of the links between them; each direction is as its sender says");
-      }
+    const bool alone = back == one_way.end();
+    if (!alone && ends.second < ends.first) continue;  // done with its other direction
+    const Rational answer = alone ? gbps : back->second;
+    if (alone || answer != gbps) {
+      Note("GPUs " + BusOf(ends.first) + " and " + BusOf(ends.second) +
+           " do not tell the same of the links between them; " +
+           (alone ? "what the first says counts for both directions" : "each direction is as its sender says"));
     }
     const LinkKind kind = machine_.gpus[ends.first].vendor == GpuVendor::kNvidia ? LinkKind::kNvlink : LinkKind::kXgmi;
     builder_.AddLink(gpus_[ends.first], gpus_[ends.second], gbps, kScaleUpLatencyUs, kind);
+    builder_.AddLink(gpus_[ends.second], gpus_[ends.first], answer, kScaleUpLatencyUs, kind);
     Join(ends.first, ends.second);
   }
 }
@@ -154,7 +157,7 @@ void ServerAssembly::AddPcie() {
       const auto bridge = prefix(gpu, length);
       auto known = switches.find(bridge);
       if (known == switches.end()) {
-        const NodeId made = builder_.AddSwitch(server_ + ".pci-" + bridge.back(), server_);
+        const NodeId made = builder_.AddSwitch(server_ + ".pci-" + PlainName(bridge.back()), server_);
         known = switches.emplace(bridge, made).first;
         // The way up is as wide as the widest slot below.
         Rational widest(0);
@@ -190,7 +193,7 @@ Status ServerAssembly::AddNetwork(NodeId network) {
       builder_.AddDuplex(gpus_[gpus.front()], network, gbps, kNetworkLatencyUs, kind);
       continue;
     }
-    const NodeId shared = builder_.AddSwitch(server_ + "." + nic.name, server_);
+    const NodeId shared = builder_.AddSwitch(server_ + "." + PlainName(nic.name), server_);
     for (const size_t gpu : gpus) {
       const Rational slot = machine_.gpus[gpu].pci.gbps;
       builder_.AddDuplex(gpus_[gpu], shared, slot > Rational(0) ? slot : gbps, kPcieLatencyUs, LinkKind::kPcie);

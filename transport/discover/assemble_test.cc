@@ -112,6 +112,10 @@ TEST(AssembleTest, WhatIsNotKnownIsAssumedAndSaid) {
                            "0000:78:00.0, which is neither a GPU nor a switch", "do not tell the same"}) {
     EXPECT_THAT(found.notes, Contains(HasSubstr(said)));
   }
+  machine.gpus[1].wires.clear();
+  const Assembled one_tells = Assemble(machine, 1);
+  EXPECT_EQ(Between(one_tells.topology, "gpu1", "gpu0"), Rational(100)) << "links go both ways";
+  EXPECT_THAT(one_tells.notes, Contains(HasSubstr("what the first says")));
 }
 
 TEST(AssembleTest, ServersThatNothingJoinsAreImpossible) {

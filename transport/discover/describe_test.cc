@@ -194,6 +194,8 @@ TEST(PcieTest, SpeedsAfterLineCode) {
   EXPECT_EQ(PcieGBps("Unknown", "16"), Rational(0));
   EXPECT_EQ(PcieGBps("8.0 GT/s", "0"), Rational(0));
   EXPECT_EQ(PcieGBps("1e300 GT/s", "16"), Rational(0));
+  EXPECT_EQ(PlainName("eth\xff\n0"), "eth??0");
+  EXPECT_EQ(PlainName(std::string(100, 'x')), std::string(64, 'x'));
   EXPECT_EQ(NormalBusId("00000001:1B:00.0"), "0001:1b:00.0");
   EXPECT_EQ(NormalBusId("10000000:1B:00.0"), "10000000:1b:00.0");
 }

@@ -22,7 +22,7 @@ void AddDevice(const Device& device, const std::vector<NodeId>& users, int64_t m
     return;
   }
   const std::string server = "s" + std::to_string(device.first);
-  const NodeId shared = builder->AddSwitch(server + "." + device.second, server);
+  const NodeId shared = builder->AddSwitch(server + "." + PlainName(device.second), server);
   for (const NodeId node : users) builder->AddDuplex(node, shared, Rational(kMemoryGBps), kMemoryLatencyUs, kind);
   builder->AddDuplex(shared, network, bandwidth, kNetworkLatencyUs, kind);
 }

@@ -45,6 +45,13 @@ std::string NormalBusId(std::string text) {
   return text;
 }
 
+std::string PlainName(std::string text) {
+  text.resize(std::min<size_t>(text.size(), 64));
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7f; }, '?');
+  return text;
+}
+
 Rational PcieGBps(const std::string& speed, const std::string& width) {
   // Tenths: 2.5 GT/s is the only fraction there is.
   const auto tenths = static_cast<int64_t>(std::lround(std::atof(speed.c_str()) * 10));

@@ -87,6 +87,10 @@ Rational NvlinkGBps(int32_t version);
 /// "0000:1B:00.0" and "00000000:1B:00.0" -> "0000:1b:00.0"; other text in lower case.
 std::string NormalBusId(std::string text);
 
+/// What the outside calls something, as part of a topology's text: bytes that are no printable ASCII become '?', and at
+/// most 64 are kept. Interfaces and hosts may be called anything.
+std::string PlainName(std::string text);
+
 /// GB/s in each direction of a PCI Express link, payload after line code: "16.0 GT/s PCIe" and "16" -> 32 * 64/65.
 /// 0 where either is not a number.
 Rational PcieGBps(const std::string& speed, const std::string& width);

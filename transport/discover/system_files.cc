@@ -73,7 +73,7 @@ std::string FolderFiles::RealPath(const std::string& path) const {
   std::error_code missing;
   const fs::path real = fs::canonical(fs::path(root_) / path, missing);
   if (missing) return {};
-  const std::string text = real.lexically_relative(fs::canonical(root_, missing));
+  std::string text = real.lexically_relative(fs::canonical(root_, missing));
   if (recording_ != nullptr) recording_->real_paths[path] = text;
   return text;
 }
