@@ -161,7 +161,14 @@ StatusOr<Topology> FoundTopology(const Connection& connection) {
     }
   }
   std::string note = "as the ranks found it when they connected";
-  if (!unsure.empty()) note += "; no true speed is told of " + Listed(unsure);
+  if (!unsure.empty()) {
+    note += "; no true speed is told of " + Listed(unsure);
+    if (LogRank() <= 0) {
+      MYCEL_LOG(kInfo) << "no true speed is told of " << Listed(unsure)
+                       << "; plans are made for the numbers there are (MYCEL_TOPO with a file of mycel topo calibrate "
+                          "has better ones)";
+    }
+  }
   return HostTopology(
       "found-" + std::to_string(servers) + "-servers-" + std::to_string(connection.server_of.size()) + "-ranks", note,
       connection.server_of, connection.rails_of);

@@ -63,7 +63,7 @@ class Meter {
     return Checked(mycelCommInitRank(&comm_, place.size, id, place.rank));
   }
   Status Leave() {
-    const Status status = Checked(mycelCommDestroy(comm_));
+    Status status = Checked(mycelCommDestroy(comm_));
     comm_ = nullptr;
     return status;
   }
