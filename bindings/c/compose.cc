@@ -326,7 +326,7 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
     parts.transport = std::move(connection.transport);
     between_servers = !connection.rails_of.empty();
     if (inputs.named_topology) {
-      if (parts.rank == Rank(0)) WarnOfOtherServers(topology, connection);
+      if (parts.rank == Rank(0)) TellDisagreements(topology, connection);
     } else if (between_servers && settings.transport.transport == "auto") {
       MYCEL_ASSIGN_OR_RETURN(topology, FoundTopology(connection));
     }

@@ -6,10 +6,10 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "transport/discover/network_devices.h"
 #include "transport/joined/joined_transport.h"
 #include "transport/loopback/loopback_transport.h"
 #include "transport/shm/shm_transport.h"
-#include "transport/ucx/network_devices.h"
 #include "transport/ucx/ucx.h"
 
 namespace mycel {
@@ -111,13 +111,24 @@ Status ConnectUcx(Bootstrap& bootstrap, const TransportSettings& settings, const
   }
   std::string mine;
   if (status.ok()) {
-    for (const std::string& rail : *rails) mine += rail + " " + std::to_string(DeviceMbps(rail)) + "\n";
+    const FolderFiles files;
+    for (const std::string& rail : *rails) {
+      const NicSpeed speed = ReadNicSpeed(files, rail);
+      const int64_t mbps = speed.source == SpeedSource::kUnknown ? kAssumedMbps : speed.mbps;
+      mine += rail + " " + std::to_string(mbps) + " " + std::to_string(static_cast<int>(speed.source)) + " =" +
+              NetworkOf(rail) + "\n";
+    }
   }
   MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> rails_of, Agree(bootstrap, status, mine, deadline));
   for (const std::string& of_rank : rails_of) {
     std::istringstream lines(of_rank);
     RankRails parsed;
-    for (NetworkRail rail; lines >> rail.device >> rail.mbps;) parsed.push_back(rail);
+    int source = 0;
+    for (NetworkRail rail; lines >> rail.device >> rail.mbps >> source >> rail.network;) {
+      rail.network.erase(0, 1);  // "=", so that there is always a word
+      rail.source = static_cast<SpeedSource>(source);
+      parsed.push_back(rail);
+    }
     connection->rails_of.push_back(std::move(parsed));
   }
   return Connect(bootstrap, wanted, skips, deadline, transport->get());

@@ -9,6 +9,7 @@
 #include "core/base/status.h"
 #include "core/spi/bootstrap.h"
 #include "core/spi/transport.h"
+#include "transport/discover/host_topology.h"
 
 namespace mycel {
 
@@ -21,13 +22,6 @@ struct TransportSettings {
 };
 
 StatusOr<TransportSettings> ReadTransportSettings();
-
-/// A network device that a rank uses between servers, and what the system says of its speed.
-struct NetworkRail {
-  std::string device;
-  int64_t mbps = 0;
-};
-using RankRails = std::vector<NetworkRail>;
 
 /// Connected transport, and which ranks share this rank's server.
 struct Connection {

@@ -19,6 +19,8 @@ struct Command {
 
 /// One function for each file x_command.cc; `topo` declares several commands.
 std::vector<Command> DeclareTopo(CLI::App& root);
+std::vector<Command> DeclareDiscovery(CLI::App& topo);    // of `topo`, called by DeclareTopo
+std::vector<Command> DeclareCalibration(CLI::App& topo);  // likewise
 std::vector<Command> DeclarePlan(CLI::App& root);
 std::vector<Command> DeclareVerify(CLI::App& root);
 std::vector<Command> DeclareConvert(CLI::App& root);

@@ -1,4 +1,5 @@
-// `mycel topo list | show T | check FILE`.
+// `mycel topo list | show T | check FILE`, and the door to topo_discover_command.cc and
+// topo_calibrate_command.cc.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -68,13 +69,19 @@ Command DeclareOne(CLI::App* topo, const std::string& name, const std::string& t
 }  // namespace
 
 std::vector<Command> DeclareTopo(CLI::App& root) {
-  CLI::App* topo = root.add_subcommand("topo", "list the named topologies, show one, check a file");
+  CLI::App* topo = root.add_subcommand(
+      "topo", "list the named topologies, show one, check a file, discover, import or calibrate one");
   topo->require_subcommand(1);
   CLI::App* list = topo->add_subcommand("list", "the topologies that have names");
-  return {{list, RunList},
-          DeclareOne(topo, "show", "draw a topology: servers, ranks, switches, links", "T", RunShow),
-          DeclareOne(topo, "check", "check a topology file; say whether ranks are cut off, and the optimum", "FILE",
-                     RunCheck)};
+  std::vector<Command> commands = {
+      {list, RunList},
+      DeclareOne(topo, "show", "draw a topology: servers, ranks, switches, links", "T", RunShow),
+      DeclareOne(topo, "check", "check a topology file; say whether ranks are cut off, and the optimum", "FILE",
+                 RunCheck)};
+  for (const auto declare : {DeclareDiscovery, DeclareCalibration}) {
+    for (Command& command : declare(*topo)) commands.push_back(std::move(command));
+  }
+  return commands;
 }
 
 }  // namespace mycel::cli

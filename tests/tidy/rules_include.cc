@@ -36,7 +36,7 @@ struct Vendor {
 
 const Vendor kVendors[] = {
     {{"absl/"}, {"core/base/status.h"}},
-    {{"nlohmann/"}, {"core/topo/", "core/plan/", "bindings/cli/", "bench/", "tests/"}},
+    {{"nlohmann/"}, {"core/topo/", "core/plan/", "transport/discover/", "bindings/cli/", "bench/", "tests/"}},
     {{"CLI/"}, {"bindings/cli/", "bench/"}},
     {{"hwy/"}, {"kernels/host/", "kernels/step/"}},
     {{"hwloc"}, {"transport/discover/"}},

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "transport/discover/network_devices.h"
 #include "transport/ucx/ucx_library.h"
-#include "transport/ucx/ways.h"
 #include "transport/ucx/wire.h"
 
 namespace mycel {

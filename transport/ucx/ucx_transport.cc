@@ -2,7 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/base/log.h"
-#include "transport/ucx/network_devices.h"
+#include "transport/discover/network_devices.h"
 
 namespace mycel {
 namespace {

@@ -1,12 +1,6 @@
 #include "transport/ucx/ways.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <bit>
 #include <tuple>
 
 #include "core/base/check.h"
@@ -29,24 +23,6 @@ std::vector<size_t> Of(const std::vector<std::string>& networks, const std::stri
 }
 
 }  // namespace
-
-std::string NetworkOf(const std::string& device) {
-  if (device.find(':') != std::string::npos) return "rdma";
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return {};
-  std::string network;
-  for (const ifaddrs* one = all; one != nullptr && network.empty(); one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || one->ifa_netmask == nullptr || device != one->ifa_name) continue;
-    if (one->ifa_addr->sa_family != AF_INET) continue;
-    const in_addr_t mask = reinterpret_cast<const sockaddr_in*>(one->ifa_netmask)->sin_addr.s_addr;
-    const in_addr subnet{reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr.s_addr & mask};
-    char text[INET_ADDRSTRLEN] = "";
-    inet_ntop(AF_INET, &subnet, text, sizeof(text));
-    network = std::string(text) + "/" + std::to_string(std::popcount(mask));
-  }
-  freeifaddrs(all);
-  return network;
-}
 
 std::vector<RailPair> PairRails(const std::vector<std::string>& mine, const std::vector<std::string>& theirs) {
   std::vector<RailPair> pairs;

@@ -9,19 +9,15 @@
 
 namespace mycel {
 
-/// What tells the networks of devices apart, where anything does. An interface ("eth0"): its first internet address's
-/// subnet, "10.77.0.0/24", since the kernel sends by it, whatever device the sender had in mind. An RDMA port
-/// ("mlx5_0:1"): "rdma". Else empty.
-std::string NetworkOf(const std::string& device);
-
 struct RailPair {
   size_t mine = 0;    // index among our rails
   size_t theirs = 0;  // index among the peer's
   friend bool operator==(const RailPair&, const RailPair&) = default;
 };
 
-/// Pairs within each network that both have, so that each device of both is in one; where they share none (a router may
-/// join them), as if all were one network. At least one pair; by ours, then theirs. The peer's pairs are ours mirrored.
+/// From the networks (NetworkOf) of our devices and of the peer's: pairs within each network that both have, so that
+/// each device of both is in one; where they share none (a router may join them), as if all were one network. At least
+/// one pair; by ours, then theirs. The peer's pairs are ours mirrored.
 std::vector<RailPair> PairRails(const std::vector<std::string>& mine, const std::vector<std::string>& theirs);
 
 /// The index of the pair that has most of what a plan says: first the way out, then the way in. Where several have as

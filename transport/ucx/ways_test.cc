@@ -63,11 +63,5 @@ TEST(ChooseWayTest, WhereThePlanIsSilentLanesSpread) {
   EXPECT_EQ(ChooseWay(pairs, {9, 9}, 4), 1U);
 }
 
-TEST(NetworkOfTest, InterfacesHaveASubnetAndPortsAreOneNetwork) {
-  EXPECT_EQ(NetworkOf("lo"), "127.0.0.0/8");
-  EXPECT_EQ(NetworkOf("mlx5_0:1"), "rdma");
-  EXPECT_EQ(NetworkOf("no-such-interface"), "");
-}
-
 }  // namespace
 }  // namespace mycel

@@ -21,7 +21,9 @@ StatusOr<std::vector<std::string>> ParseDevices(const std::string& text);
 std::vector<std::string> ShareOfDevices(const std::vector<std::string>& devices, int32_t local_rank,
                                         int32_t local_ranks);
 
-/// Speed in megabits a second as the system tells it, in each direction; 10 000 where it tells none.
-int64_t DeviceMbps(const std::string& device, const std::string& sysfs = "/sys");
+/// What tells the networks of devices apart, where anything does. An interface ("eth0"): its first internet address's
+/// subnet, "10.77.0.0/24", since the kernel sends by it, whatever device the sender had in mind. An RDMA port
+/// ("mlx5_0:1"): "rdma". Else empty.
+std::string NetworkOf(const std::string& device);
 
 }  // namespace mycel

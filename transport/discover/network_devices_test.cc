@@ -1,4 +1,4 @@
-#include "transport/ucx/network_devices.h"
+#include "transport/discover/network_devices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,18 +40,6 @@ TEST_F(NetworkDevicesTest, WithoutRdmaThereIsStillAWay) {
   EXPECT_THAT(devices.front(), testing::Not(HasSubstr(":1")));
 }
 
-TEST_F(NetworkDevicesTest, SpeedsAreReadAndUnknownOnesAssumed) {
-  Write("class/infiniband/mlx5_0/ports/1/rate", "400 Gb/sec (4X NDR)");
-  Write("class/infiniband/hfi1_0/ports/1/rate", "2.5 Gb/sec (1X SDR)");
-  Write("class/net/eth0/speed", "25000");
-  Write("class/net/veth7/speed", "-1");
-  EXPECT_EQ(DeviceMbps("mlx5_0:1", root_), 400'000);
-  EXPECT_EQ(DeviceMbps("hfi1_0:1", root_), 2'500);
-  EXPECT_EQ(DeviceMbps("eth0", root_), 25'000);
-  EXPECT_EQ(DeviceMbps("veth7", root_), 10'000);
-  EXPECT_EQ(DeviceMbps("absent", root_), 10'000);
-}
-
 TEST(ParseDevicesTest, UnknownNamesAreRefusedWithThoseThatExist) {
   EXPECT_THAT(ParseDevices("lo").value(), ElementsAre("lo"));
   EXPECT_THAT(ParseDevices("lo,lo").value(), ElementsAre("lo", "lo"));
@@ -75,6 +63,12 @@ TEST(ShareOfDevicesTest, RanksShareThemOut) {
   EXPECT_THAT(ShareOfDevices(four, 3, 4), ElementsAre("d"));
   EXPECT_THAT(ShareOfDevices(four, 6, 8), ElementsAre("c"));
   EXPECT_THAT(ShareOfDevices({"a"}, 3, 4), ElementsAre("a"));
+}
+
+TEST(NetworkOfTest, InterfacesHaveASubnetAndPortsAreOneNetwork) {
+  EXPECT_EQ(NetworkOf("lo"), "127.0.0.0/8");
+  EXPECT_EQ(NetworkOf("mlx5_0:1"), "rdma");
+  EXPECT_EQ(NetworkOf("no-such-interface"), "");
 }
 
 }  // namespace

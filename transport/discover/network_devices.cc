@@ -1,45 +1,30 @@
-#include "transport/ucx/network_devices.h"
+#include "transport/discover/network_devices.h"
 
+#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <bit>
 #include <set>
 
 #include "core/base/check.h"
+#include "transport/discover/system_files.h"
 
 namespace mycel {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::vector<std::string> Entries(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code missing;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing))
-    names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::string FirstLine(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
 std::vector<std::string> RdmaPorts(const std::string& sysfs, bool active_only) {
   std::vector<std::string> ports;
-  const fs::path root = fs::path(sysfs) / "class/infiniband";
-  for (const std::string& device : Entries(root)) {
-    for (const std::string& port : Entries(root / device / "ports")) {
+  const FolderFiles files(sysfs);
+  const std::string root = "class/infiniband";
+  for (const std::string& device : files.List(root)) {
+    for (const std::string& port : files.List(root + "/" + device + "/ports")) {
       // "4: ACTIVE"
-      const bool active = FirstLine(root / device / "ports" / port / "state").find("ACTIVE") != std::string::npos;
+      const std::string state = files.Line(root + "/" + device + "/ports/" + port + "/state").value_or("");
+      const bool active = state.find("ACTIVE") != std::string::npos;
       if (active || !active_only) ports.push_back(device + ":" + port);
     }
   }
@@ -106,18 +91,22 @@ std::vector<std::string> ShareOfDevices(const std::vector<std::string>& devices,
   return share;
 }
 
-int64_t DeviceMbps(const std::string& device, const std::string& sysfs) {
-  constexpr int64_t kUnknown = 10'000;
-  const fs::path root = fs::path(sysfs) / "class";
-  const size_t colon = device.find(':');
-  if (colon != std::string::npos) {
-    // "400 Gb/sec (4X NDR)"
-    const double gbps = std::atof(
-        FirstLine(root / "infiniband" / device.substr(0, colon) / "ports" / device.substr(colon + 1) / "rate").c_str());
-    return gbps > 0 ? static_cast<int64_t>(gbps * 1000) : kUnknown;
+std::string NetworkOf(const std::string& device) {
+  if (device.find(':') != std::string::npos) return "rdma";
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return {};
+  std::string network;
+  for (const ifaddrs* one = all; one != nullptr && network.empty(); one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_netmask == nullptr || device != one->ifa_name) continue;
+    if (one->ifa_addr->sa_family != AF_INET) continue;
+    const in_addr_t mask = reinterpret_cast<const sockaddr_in*>(one->ifa_netmask)->sin_addr.s_addr;
+    const in_addr subnet{reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr.s_addr & mask};
+    char text[INET_ADDRSTRLEN] = "";
+    inet_ntop(AF_INET, &subnet, text, sizeof(text));
+    network = std::string(text) + "/" + std::to_string(std::popcount(mask));
   }
-  const int64_t mbps = std::atoll(FirstLine(root / "net" / device / "speed").c_str());
-  return mbps > 0 ? mbps : kUnknown;
+  freeifaddrs(all);
+  return network;
 }
 
 }  // namespace mycel
