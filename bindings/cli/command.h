@@ -19,6 +19,7 @@ struct Command {
 
 /// One function for each file x_command.cc; `topo` declares several commands.
 std::vector<Command> DeclareTopo(CLI::App& root);
+Command DeclareTopoDesign(CLI::App* topo);
 std::vector<Command> DeclarePlan(CLI::App& root);
 std::vector<Command> DeclareVerify(CLI::App& root);
 std::vector<Command> DeclareConvert(CLI::App& root);

@@ -74,7 +74,8 @@ std::vector<Command> DeclareTopo(CLI::App& root) {
   return {{list, RunList},
           DeclareOne(topo, "show", "draw a topology: servers, ranks, switches, links", "T", RunShow),
           DeclareOne(topo, "check", "check a topology file; say whether ranks are cut off, and the optimum", "FILE",
-                     RunCheck)};
+                     RunCheck),
+          DeclareTopoDesign(topo)};
 }
 
 }  // namespace mycel::cli
