@@ -369,7 +369,7 @@ TEST(Bfb, EqualInputsGiveEqualSchedules) {
 
 TEST(Bfb, RefusesWhatItCannotServe) {
   const auto refusal = [](const Topology& topology, const PlanRequest& request) {
-    const Status status = BfbPlanner().MakeSchedule(topology, request).status();
+    Status status = BfbPlanner().MakeSchedule(topology, request).status();
     EXPECT_EQ(status, BfbPlanner().Serves(topology, request));
     return status;
   };
