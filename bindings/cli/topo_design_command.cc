@@ -1,5 +1,6 @@
 // `mycel topo design`: which graph should join N ranks of D ports?
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -88,6 +89,13 @@ std::string RangeText(const RankedDesign& ranked) {
   return (ranked.bytes_from == 0 ? "up to " : size(ranked.bytes_from) + " to ") + size(ranked.bytes_to);
 }
 
+/// "100 %" only of the optimum itself.
+std::string ShareText(const Rational& best, const Rational& bandwidth) {
+  constexpr double kAlmost = 0.9999;
+  const double share = best.ToDouble() / bandwidth.ToDouble();
+  return Percent(bandwidth == best ? 1 : std::min(share, kAlmost));
+}
+
 std::string DesignText(const DesignOptions& options, const std::vector<RankedDesign>& designs) {
   const Rational best(options.ranks - 1, options.ranks);
   std::string text = Painted(Tone::kStrong, Counted(options.ranks, "rank") + " of " + Counted(options.degree, "port")) +
@@ -101,9 +109,8 @@ std::string DesignText(const DesignOptions& options, const std::vector<RankedDes
   for (const RankedDesign& ranked : designs) {
     const design::StepsAndBandwidth& cost = ranked.design.cost;
     const bool wins = &ranked == &winner;
-    table.Add({std::to_string(cost.steps), cost.bandwidth.ToString(),
-               Percent(best.ToDouble() / cost.bandwidth.ToDouble()), std::to_string(ranked.graph.UnusedPorts()),
-               Duration(UsOf(options, ranked)), RangeText(ranked),
+    table.Add({std::to_string(cost.steps), cost.bandwidth.ToString(), ShareText(best, cost.bandwidth),
+               std::to_string(ranked.graph.UnusedPorts()), Duration(UsOf(options, ranked)), RangeText(ranked),
                Cell(ranked.design.recipe, wins ? Tone::kGood : Tone::kPlain)});
   }
   text += table.ToText() + "for " + SizeText(options.bytes) + ": " + winner.design.recipe;

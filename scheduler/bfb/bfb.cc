@@ -152,7 +152,8 @@ class Bfb final : public Planner {
     return OkStatus();
   }
 
-  std::vector<std::string> VariantsFor(const Topology&, const PlanRequest&) const override {
+  std::vector<std::string> VariantsFor(const Topology& topology, const PlanRequest&) const override {
+    if (topology.rank_count() > kContestRanksMax) return {std::string()};
     return {std::string(), std::string(kWhole)};
   }
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,15 +84,21 @@ std::vector<Rational> LoadsByAllSets(const Matrix& capacity) {
   const auto hops = Hops(capacity);
   std::vector<Rational> loads;
   for (size_t u = 0; u < n; ++u) {
-    for (size_t set = 1; set < size_t{1} << n; ++set) {
+    std::vector<size_t> ways;
+    for (size_t w = 0; w < n; ++w) {
+      if (capacity[w][u] > 0) ways.push_back(w);
+    }
+    for (size_t v = 0; v < n; ++v) {
+      if (hops[v][u] >= n) return {};
+    }
+    for (size_t set = 1; set < size_t{1} << ways.size(); ++set) {
       int64_t width = 0;
-      for (size_t w = 0; w < n; ++w) width += (set >> w & 1) != 0 ? capacity[w][u] : 0;
+      for (size_t i = 0; i < ways.size(); ++i) width += (set >> i & 1) != 0 ? capacity[ways[i]][u] : 0;
       std::vector<int64_t> captive(n);  // by step: sources that can only come over the set
       for (size_t v = 0; v < n; ++v) {
-        if (hops[v][u] >= n) return {};
         bool only = v != u;
-        for (size_t w = 0; w < n; ++w) {
-          if (capacity[w][u] > 0 && hops[v][w] + 1 == hops[v][u] && (set >> w & 1) == 0) only = false;
+        for (size_t i = 0; i < ways.size(); ++i) {
+          if (hops[v][ways[i]] + 1 == hops[v][u] && (set >> i & 1) == 0) only = false;
         }
         if (only) ++captive[hops[v][u]];
       }
@@ -212,6 +219,27 @@ TEST(Bfb, RandomDigraphsOfUnequalLinks) {
     if (HasFailure()) return;
   }
   EXPECT_GT(connected, 40);
+}
+
+// Sparse, so that there are many steps and many groups of sources in each.
+TEST(Bfb, LargerRandomDigraphs) {
+  const uint64_t first_seed = 500;
+  for (uint64_t seed = first_seed; seed < first_seed + 8; ++seed) {
+    Rng rng(seed);
+    const size_t n = 20 + rng.Below(20);
+    const size_t degree = 2 + rng.Below(4);
+    Matrix capacity(n, std::vector<int64_t>(n));
+    for (size_t i = 0; i < n; ++i) {
+      capacity[i][(i + 1) % n] = 1;
+      for (size_t k = 1; k < degree; ++k) {
+        const size_t j = rng.Below(n);
+        if (i != j) capacity[i][j] = rng.Between(1, 3);
+      }
+    }
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + Text(capacity));
+    EXPECT_TRUE(CheckMatrix(capacity, false));
+    if (HasFailure()) return;
+  }
 }
 
 // In-degree 70 with two steps: more in-neighbours than a machine word has bits for them.
@@ -408,6 +436,54 @@ TEST(Bfb, StaysOutOfContestsItCannotWin) {
   EXPECT_THAT(StatusMessage(BfbPlanner().Contends(Named("ring8"), request)), HasSubstr("planner ring's"));
   EXPECT_TRUE(
       BfbPlanner().Contends(FromMatrix({{0, 2, 0, 1}, {2, 0, 1, 0}, {0, 1, 0, 1}, {1, 0, 1, 0}}), request).ok());
+}
+
+/// The busiest edge's load in every step, from the trees alone.
+std::vector<Rational> LoadsOf(const bfb::ShareTrees& shares, const bfb::RankGraph& graph,
+                              const std::vector<uint16_t>& distances) {
+  const auto n = static_cast<size_t>(graph.rank_count);
+  std::map<std::pair<size_t, std::pair<int32_t, int32_t>>, int64_t> units;  // by step, then edge
+  for (const bfb::ShareTree& tree : shares.trees) {
+    for (const bfb::ShareTree::Hop& hop : tree.hops) {
+      const size_t step = distances[static_cast<size_t>(hop.target) * n + static_cast<size_t>(tree.root)];
+      units[{step, {hop.source, hop.target}}] += tree.end - tree.begin;
+    }
+  }
+  std::vector<Rational> loads;
+  for (const auto& [key, count] : units) {
+    const auto edge = std::find_if(graph.edges.begin(), graph.edges.end(), [&](const bfb::RankGraph::Edge& e) {
+      return std::make_pair(e.source, e.target) == key.second;
+    });
+    if (loads.size() < key.first) loads.resize(key.first);
+    loads[key.first - 1] = std::max(loads[key.first - 1], Rational(count, shares.units) / edge->capacity);
+  }
+  return loads;
+}
+
+// Unequal links: the parts that each rank would like best have a common unit of a billionth. Those of the steps' loads
+// do as well for the busiest links.
+TEST(ShareTrees, UnequalLinksKeepTheLoadsInFewParts) {
+  const uint64_t first_seed = 1;
+  for (uint64_t seed = first_seed; seed < first_seed + 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed);
+    const auto n = static_cast<int32_t>(12 + rng.Below(20));
+    std::vector<bfb::RankGraph::Edge> edges;
+    for (int32_t i = 0; i < n; ++i) {
+      for (const int32_t gap : {1, 2, 3, 5, 7}) edges.push_back({i, (i + gap) % n, rng.Between(3, 7)});
+    }
+    const bfb::RankGraph graph = bfb::MakeRankGraph(n, edges);
+    const StatusOr<std::vector<uint16_t>> distances = bfb::DistancesOf(graph);
+    ASSERT_TRUE(distances.ok());
+    const std::vector<Rational> loads = bfb::StepLoads(graph, *distances);
+    const auto shares = bfb::MakeShareTrees(graph, *distances, bfb::Cutting::kExact, int64_t{1} << 40);
+    ASSERT_TRUE(shares.ok()) << shares.status();
+    EXPECT_EQ(LoadsOf(*shares, graph, *distances), loads);
+    EXPECT_LE(shares->units, 2520);
+    EXPECT_LE(std::ssize(shares->trees), 10 * n);
+    const Status refusal = bfb::MakeShareTrees(graph, *distances, bfb::Cutting::kExact, 1).status();
+    EXPECT_THAT(StatusMessage(refusal), HasSubstr("round them in the topology file"));
+  }
 }
 
 TEST(StepCost, SchedulesWithStagesHaveNoSteps) {

@@ -12,7 +12,7 @@ namespace mycel::bfb {
 namespace {
 
 /// Shares of links are rounded to this fraction of the widest.
-constexpr int64_t kShareSteps = 4096;
+constexpr int64_t kShareSteps = 64;
 constexpr uint16_t kFar = std::numeric_limits<uint16_t>::max();
 static_assert(kRankCountMax < kFar);
 

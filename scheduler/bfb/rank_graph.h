@@ -2,7 +2,7 @@
 //
 // A topology without switches is its own rank graph, and capacities are exact. Where ranks meet through switches, an
 // edge stands for the shortest route (RouteBook's), and edges that cross the same link each get an equal share of it,
-// rounded down to 1/4096 of the widest one: together they fit the links, but they are not what the links could do best.
+// rounded down to 1/64 of the widest one: together they fit the links, but they are not what the links could do best.
 #pragma once
 
 #include <cstdint>

@@ -15,6 +15,9 @@
 namespace mycel::bfb {
 namespace {
 
+/// Up to so many units a shard is cut into parts of each rank's own load; more would make many narrow trees.
+constexpr int64_t kUnitsWanted = 2520;
+
 /// A range of a shard at one rank, in parts of that arrival.
 struct Piece {
   int32_t parent;
@@ -222,10 +225,19 @@ StatusOr<ShareTrees> MakeShareTrees(const RankGraph& graph, const std::vector<ui
                                     int64_t units_max) {
   MYCEL_RETURN_IF_ERROR(CheckHops(graph.rank_count, graph.rank_count));
   const std::vector<Rational> loads = StepLoads(graph, distances);
-  const Parts first = cutting == Cutting::kWhole ? Parts::kNone : Parts::kOfRank;
-  for (const Parts parts : {first, Parts::kOfStep}) {
-    const Parents parents = ParentsOf(graph, distances, loads, parts);
-    const std::optional<int64_t> units = parents.Units(units_max);
+  struct Attempt {
+    Parts parts;
+    int64_t units_max;
+  };
+  std::vector<Attempt> attempts = {{Parts::kNone, units_max}};
+  if (cutting == Cutting::kExact) {
+    attempts = {{Parts::kOfRank, std::min(kUnitsWanted, units_max)}, {Parts::kOfStep, units_max}};
+    // Where edges share links the loads are no promise.
+    attempts.push_back(graph.exact ? Attempt{Parts::kOfRank, units_max} : Attempt{Parts::kNone, units_max});
+  }
+  for (const Attempt& attempt : attempts) {
+    const Parents parents = ParentsOf(graph, distances, loads, attempt.parts);
+    const std::optional<int64_t> units = parents.Units(attempt.units_max);
     if (!units) continue;
     ShareTrees shares;
     shares.units = *units;
