@@ -450,12 +450,13 @@ std::vector<Rational> LoadsOf(const bfb::ShareTrees& shares, const bfb::RankGrap
     }
   }
   std::vector<Rational> loads;
-  for (const auto& [key, count] : units) {
+  for (const auto& entry : units) {
+    const auto& key = entry.first;
     const auto edge = std::find_if(graph.edges.begin(), graph.edges.end(), [&](const bfb::RankGraph::Edge& e) {
       return std::make_pair(e.source, e.target) == key.second;
     });
     if (loads.size() < key.first) loads.resize(key.first);
-    loads[key.first - 1] = std::max(loads[key.first - 1], Rational(count, shares.units) / edge->capacity);
+    loads[key.first - 1] = std::max(loads[key.first - 1], Rational(entry.second, shares.units) / edge->capacity);
   }
   return loads;
 }

@@ -38,8 +38,8 @@ enum class Cutting : uint8_t {
 
 /// kExact: in every (rank, step) whole shards are tried first, then as many parts as the exact load of that rank asks
 /// for; where all these parts' common unit is very fine, as many as the load of the step does. kWhole: the least load
-/// that whole shards can have. Impossible with too many hops; InvalidArgument when a shard would have more than
-/// `units_max` units.
+/// that whole shards can have; kExact's last resort, too, on a graph that is not exact. Impossible with too many hops;
+/// InvalidArgument when a shard would have more than `units_max` units.
 StatusOr<ShareTrees> MakeShareTrees(const RankGraph& graph, const std::vector<uint16_t>& distances, Cutting cutting,
                                     int64_t units_max);
 
