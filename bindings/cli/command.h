@@ -21,6 +21,7 @@ struct Command {
 std::vector<Command> DeclareTopo(CLI::App& root);
 std::vector<Command> DeclareDiscovery(CLI::App& topo);    // of `topo`, called by DeclareTopo
 std::vector<Command> DeclareCalibration(CLI::App& topo);  // likewise
+Command DeclareTopoDesign(CLI::App& topo);                // likewise
 std::vector<Command> DeclarePlan(CLI::App& root);
 std::vector<Command> DeclareVerify(CLI::App& root);
 std::vector<Command> DeclareConvert(CLI::App& root);

@@ -67,6 +67,9 @@ StatusOr<ExitCode> MakeAndReport(const PlanOptions& options) {
     } else {
       return in_network.status();
     }
+    if (PlannerName(made.choice.plan) == "bfb") {
+      MYCEL_ASSIGN_OR_RETURN(report.steps, StepCostOf(made.choice.schedule, topology));
+    }
     if (request.collective == Collective::kAllToAllV) {
       const Plan& plan = made.choice.plan;
       MYCEL_ASSIGN_OR_RETURN(const SimResult sim,

@@ -38,6 +38,12 @@ void CheckAnswer(const ordered_json& json, bool demand) {
   if (demand) {
     keys.insert(keys.end(), {"lower_bound_us", "scheduled_us", "stages", "synthesis_us", "staging_bytes_max"});
   }
+  if (json["planner"] == "bfb") {
+    keys.insert(std::find(keys.begin(), keys.end(), "verified"), "steps");
+    EXPECT_THAT(KeysOf(json["steps"]), ElementsAre("count", "inv_x", "loads"));
+    EXPECT_EQ(json["steps"]["count"], json["steps"]["loads"].size());
+    EXPECT_GE(FractionOf(json["steps"]["inv_x"]), FractionOf(json["achieved"]["inv_x"]));
+  }
   ASSERT_EQ(KeysOf(json), keys) << json;
   EXPECT_THAT(KeysOf(json["optimal"]), ElementsAre("inv_x", "algbw_GBps", "bottleneck_cut", "proof"));
   EXPECT_THAT(KeysOf(json["achieved"]), ElementsAre("inv_x", "algbw_GBps"));
@@ -71,6 +77,42 @@ TEST(Plan, AllReduceOnIrregularFabrics) {
     EXPECT_DOUBLE_EQ(json["optimal"]["algbw_GBps"], one.optimum);
     EXPECT_DOUBLE_EQ(json["achieved"]["algbw_GBps"], HasClp() ? one.optimum : one.in_turn);
     EXPECT_EQ(json["optimal"]["proof"].get<std::string>().find("coinor-libclp-dev") == std::string::npos, HasClp());
+  }
+}
+
+TEST(Plan, BreadthFirstStepsAreCounted) {
+  struct Row {
+    std::string topology, collective;
+    int64_t steps;
+    std::string inv_x, optimal;
+  };
+  for (const Row& row :
+       {Row{"hypercube-3", "allgather", 3, "7/75", "7/75"}, Row{"torus-4x4", "reduce_scatter", 4, "3/20", "3/20"},
+        Row{"hypercube-3", "allreduce", 6, "14/75", "14/75"}, Row{"dgx1-v100", "allgather", 2, "3/50", "7/150"}}) {
+    const ordered_json json =
+        RunJson({"plan", "--topo", row.topology, "--collective", row.collective, "--planner", "bfb", "--json"});
+    CheckAnswer(json, false);
+    EXPECT_EQ(json["planner"], "bfb");
+    EXPECT_EQ(json["steps"]["count"], row.steps);
+    EXPECT_EQ(json["steps"]["inv_x"], row.inv_x);
+    EXPECT_EQ(json["achieved"]["inv_x"], row.inv_x);
+    EXPECT_EQ(json["optimal"]["inv_x"], row.optimal);
+  }
+}
+
+// Two steps of 3/2 against trees of 7/6: which of them is the faster one depends on the size.
+TEST(Plan, ExplainsFromWhichSizeTreesBeatSteps) {
+  for (const char* planner : {"bfb", "forest"}) {
+    const CliResult result =
+        RunCli({"plan", "--topo", "dgx1-v100", "--collective", "allgather", "--planner", planner, "--explain"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, testing::ContainsRegex("forest is faster than bfb from [0-9]+ MiB on"));
+  }
+  for (const auto& [topology, collective] :
+       std::vector<std::pair<std::string, std::string>>{{"dgx1-v100", "broadcast"}, {"fullmesh-4", "alltoall"}}) {
+    const CliResult result = RunCli({"plan", "--topo", topology, "--collective", collective, "--explain"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, Not(HasSubstr("steps against trees")));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/cli/plan_report.h"
+#include "bindings/cli/planner_crossover.h"
 #include "bindings/cli/simulation.h"
 #include "bindings/cli/terminal.h"
 #include "bindings/cli/tree_heights.h"
@@ -235,9 +236,10 @@ StatusOr<std::string> ExplainPlan(const PlanReport& report) {
                                  : SimOptionsFor(report.topology, report.request.bytes);
   MYCEL_ASSIGN_OR_RETURN(const SimResult sim, Simulate(report.made.choice.plan, report.topology, options));
   MYCEL_ASSIGN_OR_RETURN(const std::string tradeoff, TreeTradeoffText(report));
+  MYCEL_ASSIGN_OR_RETURN(const std::string crossover, PlannerCrossoverText(report));
   const std::string exchange = report.exchange ? ExchangeText(*report.exchange, report.scheduled_us) : std::string();
-  return PlanText(report) + ContestText(report) + OptimumText(report) + exchange + TreesText(report) + tradeoff +
-         LinksText(report) + PredictionText(report, sim);
+  return PlanText(report) + ContestText(report) + crossover + OptimumText(report) + exchange + TreesText(report) +
+         tradeoff + LinksText(report) + PredictionText(report, sim);
 }
 
 }  // namespace mycel::cli

@@ -79,6 +79,21 @@ TEST(PlanRefusal, RanksThatAreCutOffAreNamed) {
   }
 }
 
+TEST(PlanRefusal, BreadthFirstSaysWhatItServes) {
+  const std::string islands = FileOf("islands", 4, {{"r0", "r1", "1"}, {"r2", "r3", "1"}});
+  const std::vector<std::string> bfb = {"--planner", "bfb"};
+  ExpectRefused(PlanArguments(islands, "allreduce", bfb), 4, {"islands is not connected", "rank 2 (r2), rank 3 (r3)"});
+  for (const std::string collective : {"broadcast", "alltoall"}) {
+    ExpectRefused(PlanArguments("ring4", collective, bfb), 4,
+                  {"serve allgather, reduce_scatter and allreduce, not " + collective});
+  }
+  ExpectRefused(PlanArguments("hypercube-3", "allgather", {"--planner", "bfb", "--trees-per-root", "2"}), 4,
+                {"planner bfb", "trees per root", "not 2"});
+  EXPECT_EQ(RunJson(PlanArguments("hypercube-3", "allgather",
+                                  {"--planner", "bfb", "--trees-per-root", "1", "--json"}))["trees"]["per_root"],
+            1);
+}
+
 TEST(PlanRefusal, NumbersBeyondExactFractions) {
   const std::string fine = FileOf(
       "fine", 3, {{"r0", "r1", "1/4611686018427387847"}, {"r1", "r2", "1/4611686018427387817"}, {"r0", "r2", "1"}});

@@ -117,6 +117,10 @@ std::string PlanJson(const PlanReport& report) {
                       {"algbw_GBps", Number(AlgbwOf(report.request, n, made.achieved))}};
   json["trees"] = {
       {"per_root", made.trees.per_root}, {"distinct", made.trees.distinct}, {"depth_max", made.trees.depth_max}};
+  if (report.steps) {
+    json["steps"] = {{"count", std::ssize(report.steps->loads)}, {"inv_x", report.steps->inv_x.ToString()}};
+    for (const Rational& load : report.steps->loads) json["steps"]["loads"].push_back(load.ToString());
+  }
   json["verified"] = made.verified.ok();
   json["plan_ms"] = made.plan_ms;
   if (report.request.collective == Collective::kAllToAllV) {
@@ -156,6 +160,10 @@ std::string PlanText(const PlanReport& report) {
   }
   facts.Add({"trees", std::to_string(made.trees.per_root) + " per root, " + std::to_string(made.trees.distinct) +
                           " distinct, at most " + Counted(made.trees.depth_max, "hop") + " deep"});
+  if (report.steps) {
+    facts.Add({"steps", std::to_string(report.steps->loads.size()) + "; with a barrier after each 1/x = " +
+                            report.steps->inv_x.ToString() + " " + UnitOf(plan.collective)});
+  }
   facts.Add({"program", ShapeText(plan)});
   if (v) {
     facts.Add({"time", Duration(report.scheduled_us) + " simulated, at least " +

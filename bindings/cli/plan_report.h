@@ -8,6 +8,7 @@
 #include "bindings/cli/plan_making.h"
 #include "core/spi/planner.h"
 #include "core/topo/topology.h"
+#include "scheduler/bfb/step_cost.h"
 #include "scheduler/bound/in_network.h"
 #include "scheduler/graph/throughput_bound.h"
 
@@ -20,6 +21,8 @@ struct PlanReport {
   const MadePlan& made;
   const Optimum& optimum;
   double scheduled_us = 0;  // alltoallv: simulated
+  /// Planner bfb only: its steps, recounted.
+  std::optional<StepCost> steps = std::nullopt;
   /// What the topology's switches that copy or reduce would be worth; no plan uses them. Nothing when there are none.
   std::optional<InNetwork> in_network = std::nullopt;
   std::string in_network_unknown = {};  // why it could not be computed

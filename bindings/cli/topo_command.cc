@@ -70,7 +70,7 @@ Command DeclareOne(CLI::App* topo, const std::string& name, const std::string& t
 
 std::vector<Command> DeclareTopo(CLI::App& root) {
   CLI::App* topo = root.add_subcommand(
-      "topo", "list the named topologies, show one, check a file, discover, import or calibrate one");
+      "topo", "list the named topologies, show one, check a file; discover, import, calibrate or design one");
   topo->require_subcommand(1);
   CLI::App* list = topo->add_subcommand("list", "the topologies that have names");
   std::vector<Command> commands = {
@@ -81,6 +81,7 @@ std::vector<Command> DeclareTopo(CLI::App& root) {
   for (const auto declare : {DeclareDiscovery, DeclareCalibration}) {
     for (Command& command : declare(*topo)) commands.push_back(std::move(command));
   }
+  commands.push_back(DeclareTopoDesign(*topo));
   return commands;
 }
 

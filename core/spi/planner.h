@@ -50,6 +50,12 @@ class Planner {
   virtual std::string_view summary() const = 0;
   /// OK, or Impossible with the reason (wrong collective, ring that does not close, ...).
   virtual Status Serves(const Topology& topology, const PlanRequest& request) const = 0;
+  /// OK, or why the planner stays out of a contest although it serves the request when it is asked by name: it cannot
+  /// win there, or its schedule would take too long. Cheap; whether the planner serves the request is asked apart.
+  virtual Status Contends(const Topology& topology, const PlanRequest& request) const {
+    (void)topology, (void)request;
+    return OkStatus();
+  }
   /// Variants worth comparing when the request names none; {""} when there is only one way.
   virtual std::vector<std::string> VariantsFor(const Topology& topology, const PlanRequest& request) const {
     (void)topology, (void)request;

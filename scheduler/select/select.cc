@@ -82,7 +82,13 @@ bool FitsStaging(const Schedule& schedule, const PlanRequest& request) {
 
 Status Enter(const Topology& topology, const PlanRequest& request, const CostModel& cost, Contest* contest) {
   MYCEL_ASSIGN_OR_RETURN(const std::vector<const Planner*> planners, PlannersFor(request));
+  const bool asked = planners.size() == 1;
   for (const Planner* planner : planners) {
+    if (const Status contends = planner->Contends(topology, request); !asked && !contends.ok()) {
+      const Status serves = planner->Serves(topology, request);
+      Refuse(std::string(planner->name()), serves.ok() ? contends : serves, contest);
+      continue;
+    }
     std::vector<std::string> variants = {request.variant};
     if (request.variant.empty()) variants = planner->VariantsFor(topology, request);
     for (const std::string& variant : variants) {

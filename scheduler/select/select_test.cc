@@ -166,6 +166,35 @@ TEST(Select, RingTopologyGetsTheRing) {
   EXPECT_THAT(refused->refused, HasSubstr("neither directly nor through switches"));
 }
 
+// Fewest steps win until bandwidth decides; where they are bandwidth-optimal they keep up for long.
+TEST(Select, BreadthFirstOnDirectConnectMachines) {
+  const auto winner = [](const char* name, Collective collective, int64_t bytes) {
+    PlanRequest request = Request(collective, bytes);
+    request.lanes = 32;
+    const std::string planner = Chosen(Named(name), request, FabricCostModel()).plan.planner;
+    return planner.substr(0, planner.find('/'));
+  };
+  for (const Collective collective : {Collective::kAllGather, Collective::kReduceScatter, Collective::kAllReduce}) {
+    EXPECT_EQ(winner("torus-4x4", collective, 1 << 20), "bfb");
+    EXPECT_EQ(winner("hypercube-3", collective, 1 << 20), "bfb");
+    EXPECT_EQ(winner("dgx1-v100", collective, 64 << 10), "bfb");
+    EXPECT_EQ(winner("dgx1-v100", collective, 1 << 30), "forest");
+  }
+}
+
+TEST(Select, BreadthFirstStaysOutWhereOthersDrawTheSameTrees) {
+  for (const char* name : {"ring8", "fullmesh-4", "dgx-a100"}) {
+    PlanRequest request = Request(Collective::kAllGather, 1 << 20);
+    const Choice choice = Chosen(Named(name), request, FabricCostModel());
+    const auto bfb = std::find_if(choice.contest.begin(), choice.contest.end(),
+                                  [](const Candidate& candidate) { return candidate.planner.starts_with("bfb"); });
+    ASSERT_NE(bfb, choice.contest.end());
+    EXPECT_FALSE(bfb->refused.empty()) << name;
+    request.planner = "bfb";
+    EXPECT_THAT(Chosen(Named(name), request, FabricCostModel()).plan.planner, StartsWith("bfb"));
+  }
+}
+
 TEST(Select, EqualRequestsGetEqualPlans) {
   const Topology machine = Named("dgx-a100");
   PlanRequest request = Request(Collective::kAllReduce, 3 << 20);

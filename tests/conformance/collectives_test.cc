@@ -12,6 +12,7 @@
 #include "core/base/rng.h"
 #include "core/plan/contract.h"
 #include "core/plan/types.h"
+#include "core/topo/gallery.h"
 #include "tests/conformance/element.h"
 #include "tests/conformance/ranks.h"
 
@@ -241,6 +242,26 @@ TEST_P(EveryCollective, AnyElementAlignment) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, EveryCollective, ::testing::Values(1, 2, 3, 4, 5, 8));
+
+/// Planner bfb where ranks must relay and cut shards: direct-connect machines of 2 to 9 ranks.
+class BreadthFirst : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(BreadthFirst, CollectivesItServesInAndOutOfPlace) {
+  const Environment environment({{"MYCEL_TOPO", GetParam()}, {"MYCEL_PLANNER", "bfb"}});
+  const Ranks ranks(GalleryTopology(GetParam())->rank_count());
+  for (const Collective collective : {Collective::kAllGather, Collective::kReduceScatter, Collective::kAllReduce}) {
+    for (const size_t count : {0, 1, 5, 97, 10007}) {
+      for (const bool in_place : {false, true}) {
+        RunCase(ranks, {collective, DataType::kInt32, ReduceOp::kSum, count, -1, in_place});
+      }
+    }
+    RunCase(ranks, {collective, DataType::kFloat32, ReduceOp::kSum, 50021, -1, false});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Topologies, BreadthFirst,
+                         ::testing::Values("fullmesh-2", "ring3", "mesh-2x2", "ring5", "torus-3x2", "ring7",
+                                           "hypercube-3", "dgx1-v100", "mesh-3x3"));
 
 TEST(Collectives, RandomMixOfEverythingInOneOrder) {
   Ranks ranks(4);

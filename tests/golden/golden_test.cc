@@ -42,6 +42,8 @@ const Golden kGoldens[] = {
     {"mesh4_reduce_shares", "fullmesh-4", "direct", "reduce-scatter-gather", Collective::kReduce, 1},
     {"mesh3_gather", "fullmesh-3", "direct", "", Collective::kGather, 2},
     {"a100_reduce_scatter", "dgx-a100", "direct", "", Collective::kReduceScatter},
+    {"grid2x3_allgather_breadth_first", "mesh-2x3", "bfb", "", Collective::kAllGather},
+    {"grid2x2_allreduce_breadth_first_whole", "mesh-2x2", "bfb", "whole", Collective::kAllReduce},
 };
 
 StatusOr<std::string> TextOf(const Golden& golden) {
