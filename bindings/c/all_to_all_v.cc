@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bindings/c/argument_checks.h"
+#include "bindings/c/call_config.h"
 #include "bindings/c/group_state.h"
 #include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
@@ -104,7 +105,9 @@ mycelResult_t mycelAllToAllv(const void* sendbuff, const size_t* sendcounts, con
   status = mycel::CheckVectorBuffers(arguments, n, kFunction);
   if (!status.ok()) return mycel::Refuse(status);
   const mycel::CollectiveCall call = mycel::VectorCallOf(arguments, n);
-  if (comm->plans_vectors) return mycel::Submit(comm, call, stream, kFunction);
+  const mycel::CallSettings* settings = mycel::SettingsOfThread();
+  if (comm->plans_vectors || (settings != nullptr && settings->ChoosesVectorPlans()))
+    return mycel::Submit(comm, call, stream, kFunction);
   return mycel::SubmitLegs(call, comm, stream, kFunction);
 }
 

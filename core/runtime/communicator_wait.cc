@@ -102,6 +102,9 @@ std::string Communicator::StandingOf(const RankBoard& board) const {
   if (board.phase.load(std::memory_order_relaxed) == static_cast<uint32_t>(Phase::kIdle)) {
     return "which has finished operation " + at + " and has not called the next one";
   }
+  if (board.phase.load(std::memory_order_relaxed) == static_cast<uint32_t>(Phase::kPlanning)) {
+    return "which is making the plan for " + PlaceOf(board);
+  }
   return "which is alive but not progressing in " + PlaceOf(board);
 }
 
@@ -244,10 +247,12 @@ Status Communicator::CheckWait(uint64_t waited_ns) {
     MYCEL_RETURN_IF_ERROR(Advance(&idle));
     return idle && current_.running ? Fail(status) : OkStatus();
   }
-  if (waited_ns < static_cast<uint64_t>(parts_.timeout_ns)) return OkStatus();
+  if (waited_ns < static_cast<uint64_t>(current_.timeout_ns)) return OkStatus();
   std::string text = Where() + ": waited " + Seconds(waited_ns);
   if (blocked.valid()) text += " " + WaitText(wait);
-  return Fail(TimeoutError(text + "; MYCEL_TIMEOUT sets the limit"));
+  return Fail(TimeoutError(text + "; " +
+                           (current_.timeout_ns == parts_.timeout_ns ? "MYCEL_TIMEOUT sets the limit"
+                                                                     : "the call's config sets the limit")));
 }
 
 bool Communicator::DirectReadThunk(void* context, int32_t peer, uint64_t address, void* target, size_t bytes) {
