@@ -104,7 +104,7 @@ class Turns {
 /// NULL is the own stream of the only communicator.
 Status Enqueue(mycelStream_t stream, const std::vector<mycelComm*>& comms, const char* function,
                std::function<Status()> run) {
-  const std::lock_guard<std::mutex> lock(TicketMutex());
+  const MutexLock lock(TicketMutex());
   HostStream* queue = stream == nullptr ? comms.front()->own_stream.get() : static_cast<HostStream*>(stream);
   if (queue == nullptr) {
     return AbortedError(std::string(function) +

@@ -1,7 +1,6 @@
 #include "bindings/c/red_op.h"
 
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
@@ -10,6 +9,7 @@
 #include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
 #include "bindings/c/status_map.h"
+#include "core/base/mutex.h"
 #include "core/plan/types.h"
 
 namespace mycel {
@@ -28,7 +28,7 @@ class RedOps {
   }
 
   StatusOr<mycelRedOp_t> Add(const mycelComm& comm, std::shared_ptr<const DynamicOp> op) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     // Those of communicators that have ended go now: nothing can name them any more.
     std::erase_if(ops_, [](const auto& entry) {
       return entry.second.comm->generation.load(std::memory_order_relaxed) != entry.second.generation;
@@ -39,13 +39,13 @@ class RedOps {
   }
 
   StatusOr<std::shared_ptr<const DynamicOp>> Find(mycelRedOp_t op, const mycelComm& comm, const char* function) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     MYCEL_RETURN_IF_ERROR(Check(op, comm, function));
     return ops_.at(op).op;
   }
 
   Status Remove(mycelRedOp_t op, const mycelComm& comm, const char* function) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     MYCEL_RETURN_IF_ERROR(Check(op, comm, function));
     ops_.erase(op);
     return OkStatus();
@@ -58,7 +58,8 @@ class RedOps {
     std::shared_ptr<const DynamicOp> op;
   };
 
-  Status Check(mycelRedOp_t op, const mycelComm& comm, const char* function) const {
+  Status Check(mycelRedOp_t op, const mycelComm& comm, const char* function) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto number = static_cast<int32_t>(op);
     const std::string text = std::string(function) + ": op " + std::to_string(number);
     if (number < kFirstDynamic || number >= next_) {
@@ -78,9 +79,9 @@ class RedOps {
     return OkStatus();
   }
 
-  std::mutex mutex_;
-  std::unordered_map<int32_t, Entry> ops_;  // guarded by mutex_, like next_
-  int32_t next_ = kFirstDynamic;
+  Mutex mutex_;
+  std::unordered_map<int32_t, Entry> ops_ ABSL_GUARDED_BY(mutex_);
+  int32_t next_ ABSL_GUARDED_BY(mutex_) = kFirstDynamic;
 };
 
 Status CheckAllowed(ReduceOp op, DataType type, const char* function) {

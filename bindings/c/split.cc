@@ -154,7 +154,7 @@ mycelResult_t AcceptSplit(mycelComm_t comm, const Wish& wish, mycelComm_t* newco
   // The turn on the parent is taken now, so that what the caller does next on it comes after.
   Ticket ticket;
   {
-    const std::lock_guard<std::mutex> lock(TicketMutex());
+    const MutexLock lock(TicketMutex());
     ticket = TakeTickets({comm}).front();
   }
   const auto recipe = [comm, lineage, wish, wanted, function, ticket] {

@@ -2,7 +2,6 @@
 // system, so that use after deregistration is an error and not a crash.
 #include <cstdio>
 #include <deque>
-#include <mutex>
 #include <string>
 
 #include "bindings/c/group_state.h"
@@ -11,6 +10,7 @@
 #include "bindings/c/memory.h"
 #include "bindings/c/mycel.h"
 #include "bindings/c/status_map.h"
+#include "core/base/mutex.h"
 
 struct mycelWindow {
   bool live = false;  // all fields are guarded by the mutex of the pool
@@ -27,9 +27,9 @@ namespace mycel {
 namespace {
 
 struct WindowPool {
-  std::mutex mutex;
-  std::deque<mycelWindow> all;
-  std::deque<mycelWindow*> free;
+  Mutex mutex;
+  std::deque<mycelWindow> all ABSL_GUARDED_BY(mutex);
+  std::deque<mycelWindow*> free ABSL_GUARDED_BY(mutex);
 };
 
 WindowPool& Pool() {
@@ -42,7 +42,7 @@ constexpr size_t kEndedKept = 64;
 
 mycelWindow* Keep(mycelWindow window) {
   WindowPool& pool = Pool();
-  const std::lock_guard<std::mutex> lock(pool.mutex);
+  const MutexLock lock(pool.mutex);
   mycelWindow* handle = nullptr;
   if (pool.free.size() <= kEndedKept) {
     handle = &pool.all.emplace_back();
@@ -59,7 +59,7 @@ mycelWindow* Keep(mycelWindow window) {
 StatusOr<mycelWindow> Known(mycelWindow* handle, bool collective, bool ends, const char* function) {
   if (handle == nullptr) return InvalidArgument(std::string(function) + ": the handle is NULL");
   WindowPool& pool = Pool();
-  const std::lock_guard<std::mutex> lock(pool.mutex);
+  const MutexLock lock(pool.mutex);
   if (!handle->live || handle->collective != collective) {
     return InvalidArgument(std::string(function) + ": the handle was deregistered, or is of another kind");
   }
@@ -132,7 +132,7 @@ Status Deregister(mycelComm* comm, mycelWindow* handle) {
 
 void ForgetWindows(const mycelComm* comm, uint64_t generation) {
   WindowPool& pool = Pool();
-  const std::lock_guard<std::mutex> lock(pool.mutex);
+  const MutexLock lock(pool.mutex);
   for (mycelWindow& window : pool.all) {
     if (!window.live || window.comm != comm || window.generation != generation) continue;
     window.live = false;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/base/wait.h"
 #include "core/runtime/bind.h"
@@ -401,8 +402,8 @@ class Communicator {
   std::atomic<bool> aborted_{false};
   std::atomic<const char*> abort_word_{"aborted"};  // any thread, before aborted_; a literal
   std::atomic<bool> failed_{false};
-  mutable std::mutex error_mutex_;
-  Status error_;  // guarded by error_mutex_
+  mutable Mutex error_mutex_;
+  Status error_ ABSL_GUARDED_BY(error_mutex_);
 };
 
 }  // namespace mycel

@@ -286,7 +286,7 @@ Status Communicator::Fail(Status status) {
 
 /// False when there is an error already, which stays.
 bool Communicator::KeepError(const Status& status) {
-  const std::lock_guard<std::mutex> lock(error_mutex_);
+  const MutexLock lock(error_mutex_);
   if (!error_.ok()) return false;
   const std::string text = StatusMessage(status);
   error_ = MakeStatus(status.code(), text + Context());
@@ -307,7 +307,7 @@ bool Communicator::KeepError(const Status& status) {
 }
 
 Status Communicator::error() const {
-  const std::lock_guard<std::mutex> lock(error_mutex_);
+  const MutexLock lock(error_mutex_);
   return error_;
 }
 

@@ -46,7 +46,7 @@ StatusOr<std::unique_ptr<Bootstrap>> Meeting::Join(Rank rank) {
     return InvalidArgument("rank " + std::to_string(rank.value()) + " does not exist: the communicator has " +
                            std::to_string(rank_count_) + " ranks, 0 to " + std::to_string(rank_count_ - 1));
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (joined_[rank.index()]) {
     return InvalidUsage("rank " + std::to_string(rank.value()) +
                         " has joined this meeting already: give each thread its own rank, and each communicator its "
@@ -57,7 +57,7 @@ StatusOr<std::unique_ptr<Bootstrap>> Meeting::Join(Rank rank) {
 }
 
 StatusOr<std::vector<std::string>> Meeting::AllGather(Rank rank, const std::string& mine, SteadyTime deadline) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!broken_.ok()) return broken_;
   const std::shared_ptr<Round> round = round_;
   MYCEL_CHECK(!round->arrived[rank.index()]);
@@ -65,20 +65,19 @@ StatusOr<std::vector<std::string>> Meeting::AllGather(Rank rank, const std::stri
   round->arrived[rank.index()] = true;
   if (++round->arrived_count == rank_count_) {
     round_ = NewRound();
-    changed_.notify_all();
+    changed_.NotifyAll();
     return round->values;
   }
-  const auto complete = [&] { return round->arrived_count == rank_count_; };
-  const auto settled = [&] { return complete() || !broken_.ok(); };
-  while (Cancellable() && !settled() && !Cancelled() && std::chrono::steady_clock::now() < deadline) {
-    changed_.wait_until(lock, std::min(deadline, std::chrono::steady_clock::now() + kCancelGlance), settled);
+  while (round->arrived_count != rank_count_ && broken_.ok() && !Cancelled()) {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    if (now >= deadline) break;
+    changed_.WaitUntil(mutex_, Cancellable() ? std::min(deadline, now + kCancelGlance) : deadline);
   }
-  if (!Cancelled()) changed_.wait_until(lock, deadline, settled);
-  if (complete()) return round->values;
-  if (settled()) return broken_;
+  if (round->arrived_count == rank_count_) return round->values;
+  if (!broken_.ok()) return broken_;
   if (Cancelled()) {
     broken_ = RemoteError("rank " + std::to_string(rank.value()) + " was aborted while the communicator was made");
-    changed_.notify_all();
+    changed_.NotifyAll();
     return CheckCancelled("rank " + std::to_string(rank.value()));
   }
   std::vector<Rank> missing;
@@ -87,17 +86,17 @@ StatusOr<std::vector<std::string>> Meeting::AllGather(Rank rank, const std::stri
   }
   broken_ = TimeoutError("rank " + std::to_string(rank.value()) + " waited until its deadline for " +
                          RankList(missing) + " to arrive; see why they are late, or raise the timeout");
-  changed_.notify_all();
+  changed_.NotifyAll();
   return broken_;
 }
 
 void Meeting::Leave(Rank rank) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (broken_.ok()) {
     broken_ = RemoteError("rank " + std::to_string(rank.value()) +
                           " left: see its own error, or why it made fewer calls than the others");
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 }  // namespace mycel

@@ -124,7 +124,14 @@ std::string Engine::Pair(const PeerLink& peer) const {
 Status Engine::Connect(const std::vector<std::string>& addresses, SteadyTime deadline) {
   MYCEL_CHECK_EQ(addresses.size(), peers_.size());
   if (!stop_event_.valid()) return DescriptorError("the proxy of the UCX transport", errno);
-  std::unique_lock<std::mutex> lock(mutex_);
+  MYCEL_RETURN_IF_ERROR(ConnectPeers(addresses));
+  MYCEL_RETURN_IF_ERROR(AwaitWelcomes(deadline));
+  proxy_ = std::thread([this] { Proxy(); });
+  return OkStatus();
+}
+
+Status Engine::ConnectPeers(const std::vector<std::string>& addresses) {
+  const MutexLock lock(mutex_);
   for (const Rank rank : Ids<Rank>(options_.rank_count)) {
     if (rank == options_.rank || addresses[rank.index()].empty()) continue;
     MYCEL_ASSIGN_OR_RETURN(const EngineAddress address, EngineAddress::Decode(addresses[rank.index()]));
@@ -152,9 +159,6 @@ Status Engine::Connect(const std::vector<std::string>& addresses, SteadyTime dea
     std::string hello(reinterpret_cast<const char*>(peer->token), sizeof(HelloWire));
     for (size_t rail = 0; rail < rails_.size(); ++rail) Tell(*peer, WireKind::kHello, 0, 0, hello, rail);
   }
-  lock.unlock();
-  MYCEL_RETURN_IF_ERROR(AwaitWelcomes(deadline));
-  proxy_ = std::thread([this] { Proxy(); });
   return OkStatus();
 }
 
@@ -163,7 +167,7 @@ Status Engine::AwaitWelcomes(SteadyTime deadline) {
     const PeerLink* missing = nullptr;
     bool moved = false;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       moved = Pass();
       for (const std::unique_ptr<PeerLink>& peer : peers_) {
         if (peer == nullptr) continue;
@@ -187,7 +191,7 @@ Status Engine::AwaitWelcomes(SteadyTime deadline) {
 }
 
 StatusOr<ChannelEnd> Engine::OpenSend(Rank peer, int32_t index) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   PeerLink& link = *Find(static_cast<int32_t>(peer.value()));
   MYCEL_ASSIGN_OR_RETURN(OutChannel * channel, OutOf(link, index));
   ChannelEnd end = channel->end;
@@ -197,7 +201,7 @@ StatusOr<ChannelEnd> Engine::OpenSend(Rank peer, int32_t index) {
 }
 
 StatusOr<ChannelEnd> Engine::OpenRecv(Rank peer, int32_t index) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   PeerLink& link = *Find(static_cast<int32_t>(peer.value()));
   MYCEL_ASSIGN_OR_RETURN(InChannel * channel, InOf(link, index));
   ChannelEnd end = channel->end;
@@ -209,19 +213,19 @@ StatusOr<ChannelEnd> Engine::OpenRecv(Rank peer, int32_t index) {
 bool Engine::Progress() {
   // relaxed: a sign of life for the proxy.
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) {
+  if (!mutex_.TryLock()) {
     // seq_cst: whoever holds the engine looks at it after letting go, and passes again.
     wanted_.store(true, std::memory_order_seq_cst);
-    lock.try_lock();
-    if (!lock.owns_lock()) return false;
+    if (!mutex_.TryLock()) return false;
   }
   wanted_.store(false, std::memory_order_seq_cst);
-  return Pass();
+  const bool moved = Pass();
+  mutex_.Unlock();
+  return moved;
 }
 
 Status Engine::CheckAlive(Rank peer) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const PeerLink* const link = Find(static_cast<int32_t>(peer.value()));
   if (link == nullptr) return OkStatus();
   if (link->left) {
@@ -232,7 +236,7 @@ Status Engine::CheckAlive(Rank peer) const {
 }
 
 size_t Engine::MemoryBytes() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return memory_bytes_;
 }
 
@@ -303,9 +307,9 @@ void Engine::Proxy() {
   while (!Stopping()) {
     if (OwnerPolls()) {
       // It drives the engine by itself: only show the board, and look again in a moment.
-      {
-        const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-        if (lock.owns_lock()) ShowBoard(NowNs());
+      if (mutex_.TryLock()) {
+        ShowBoard(NowNs());
+        mutex_.Unlock();
       }
       Nap();
       continue;
@@ -313,7 +317,7 @@ void Engine::Proxy() {
     bool armed = true;
     bool restless = false;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       wanted_.store(false, std::memory_order_seq_cst);
       ShowBoard(NowNs());
       if (!Pass()) {
@@ -332,7 +336,7 @@ void Engine::Proxy() {
 
 void Engine::SayGoodbye(int64_t deadline_ns) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     while (Pass()) {
     }
     looked_ns_ = 0;
@@ -347,7 +351,7 @@ void Engine::SayGoodbye(int64_t deadline_ns) {
   };
   while (NowNs() < deadline_ns) {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       Pass();
       if (std::all_of(peers_.begin(), peers_.end(), settled)) return;
     }
