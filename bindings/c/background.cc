@@ -42,7 +42,7 @@ class Exit {
     // A child of fork has none of its parent's threads.
     if (running.count == 0 || running.process != ProcessGeneration()) return;
     running.at_exit();
-    const SteadyTime until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    const Deadline until = Deadline::After(kNsPerSecond);
     while (running.count != 0 && running.changed.WaitUntil(running.mutex, until)) {
     }
   }

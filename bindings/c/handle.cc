@@ -161,8 +161,18 @@ void Reclaim(mycelComm* handle) {
   pool.free.push_back(handle);
 }
 
+/// Whether an operation may run: also where its communicator has ended, which it will find.
+bool HasTurn(const mycelComm& handle, const Ticket& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(handle.mutex) {
+  return handle.generation.load(std::memory_order_relaxed) != ticket.generation || handle.serving == ticket.number;
+}
+
+bool HasQueued(const mycelComm& handle) {
+  // acquire: pairs with the release in TurnOver.
+  return handle.queued.load(std::memory_order_acquire) != 0;
+}
+
 /// So long an abort waits for the thread inside: it notices within a millisecond, unless it is making a plan.
-constexpr uint64_t kAbortNs = 800'000'000;
+constexpr int64_t kAbortNs = 800'000'000;
 
 }  // namespace
 
@@ -288,8 +298,8 @@ Status EndCommunicator(mycelComm* handle, bool aborted, const char* function) {
     handle->communicator->TellAborted();
     Reclaim(handle);
   };
-  const int64_t late_ns = NowNs() + kAbortNs;
-  if (Occupy(handle, [late_ns] { return NowNs() > late_ns; })) {
+  const Deadline late = Deadline::After(kAbortNs);
+  if (Occupy(handle, [late] { return late.Passed(); })) {
     handle->communicator->TellAborted();
     Reclaim(handle);
   } else if (!RunInBackground(finish, &GiveUpAllStarts).ok()) {
@@ -306,9 +316,9 @@ Status RevokeCommunicator(mycelComm* handle, const char* function) {
     handle->communicator->Abort("revoked");
   }
   // Where somebody is inside who does not stop at once, that thread tells the peers itself when it fails.
-  const int64_t late_ns = NowNs() + kAbortNs;
+  const Deadline late = Deadline::After(kAbortNs);
   const auto ended = [&] { return !HasCommunicator(handle->magic.load(std::memory_order_acquire)); };
-  if (!Occupy(handle, [&] { return ended() || NowNs() > late_ns; })) return OkStatus();
+  if (!Occupy(handle, [&] { return ended() || late.Passed(); })) return OkStatus();
   if (!ended()) handle->communicator->TellAborted();
   Vacate(handle);
   return OkStatus();
@@ -363,9 +373,7 @@ void ReturnTickets(const std::vector<Ticket>& tickets) {
 void AwaitTurn(const Ticket& ticket) {
   mycelComm* handle = ticket.handle;
   const MutexLock lock(handle->mutex);
-  while (handle->generation.load(std::memory_order_relaxed) == ticket.generation && handle->serving != ticket.number) {
-    handle->changed.Wait(handle->mutex);
-  }
+  while (!HasTurn(*handle, ticket)) handle->changed.Wait(handle->mutex);
 }
 
 void PassTurn(const Ticket& ticket) {
@@ -397,11 +405,10 @@ void NoteAsyncError(const Ticket& ticket, const Status& status) {
 }
 
 void AwaitStreams(mycelComm* handle) {
-  // acquire: pairs with the release in TurnDone.
-  if (handle->queued.load(std::memory_order_acquire) == 0) [[likely]]
+  if (!HasQueued(*handle)) [[likely]]
     return;
   const MutexLock lock(handle->mutex);
-  while (handle->queued.load(std::memory_order_acquire) != 0) handle->changed.Wait(handle->mutex);
+  while (HasQueued(*handle)) handle->changed.Wait(handle->mutex);
 }
 
 }  // namespace mycel

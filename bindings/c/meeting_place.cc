@@ -50,7 +50,7 @@ StatusOr<HostedPlace> HostPlace(bool one_process, int32_t rank_count) {
 }
 
 StatusOr<std::unique_ptr<Bootstrap>> JoinPlace(const UniqueId& id, bool one_process, Rank rank, int32_t rank_count,
-                                               SteadyTime deadline) {
+                                               Deadline deadline) {
   if (!one_process) return JoinTcp(id, rank, rank_count, deadline);
   uint64_t number = 0;
   std::memcpy(&number, id.bytes, sizeof(number));

@@ -155,7 +155,7 @@ class Communicator {
   /// (ascending, this rank among them) have called it with the same list; then the first of them calls `host`, and all
   /// return what that gave. `given_up` is asked every now and then. InvalidUsage: another rank has another list.
   /// RemoteError: a survivor died or has left. Timeout names who did not come.
-  StatusOr<Place> MeetSurvivors(std::span<const Rank> survivors, SteadyTime deadline,
+  StatusOr<Place> MeetSurvivors(std::span<const Rank> survivors, Deadline deadline,
                                 const std::function<StatusOr<Place>()>& host, const std::function<bool()>& given_up);
   /// By the thread inside, when something was thrown in the middle of an operation: the communicator has failed.
   Status GiveUp(Status status) {

@@ -132,7 +132,9 @@ std::string Communicator::WaitText(WaitWord wait) const {
     const WaitWord next = WaitWord::Unpack(board->waits.load(std::memory_order_relaxed));
     const bool running = board->phase.load(std::memory_order_relaxed) == static_cast<uint32_t>(Phase::kRunning);
     const std::string condition = parts_.transport->ConditionOf(Rank(wait.rank));
-    if (next.kind == WaitKind::kNothing || !running || hops + 1 == parts_.rank_count) {
+    // Then it is the bottom, whatever it waited for when it was stopped.
+    const bool stopped = condition.find(" stopped by ") != std::string::npos;
+    if (next.kind == WaitKind::kNothing || !running || stopped || hops + 1 == parts_.rank_count) {
       return text + ", " + StandingOf(*board) + (condition.empty() ? "" : " (" + condition + ")");
     }
     text += ", which is in " + PlaceOf(*board) + " and waits ";

@@ -1,6 +1,8 @@
 #include "transport/bootstrap/in_process.h"
 
 #include <algorithm>
+#include <new>
+#include <string>
 
 #include "core/base/cancel.h"
 #include "core/base/check.h"
@@ -17,7 +19,7 @@ class InProcessBootstrap final : public Bootstrap {
 
   Rank rank() const override { return rank_; }
   int32_t rank_count() const override { return meeting_->rank_count_; }
-  StatusOr<std::vector<std::string>> AllGather(const std::string& mine, SteadyTime deadline) override {
+  StatusOr<std::vector<std::string>> AllGather(const std::string& mine, Deadline deadline) override {
     return meeting_->AllGather(rank_, mine, deadline);
   }
 
@@ -56,7 +58,7 @@ StatusOr<std::unique_ptr<Bootstrap>> Meeting::Join(Rank rank) {
   return std::unique_ptr<Bootstrap>(std::make_unique<InProcessBootstrap>(shared_from_this(), rank));
 }
 
-StatusOr<std::vector<std::string>> Meeting::AllGather(Rank rank, const std::string& mine, SteadyTime deadline) {
+StatusOr<std::vector<std::string>> Meeting::AllGather(Rank rank, const std::string& mine, Deadline deadline) {
   const MutexLock lock(mutex_);
   if (!broken_.ok()) return broken_;
   const std::shared_ptr<Round> round = round_;
@@ -68,10 +70,10 @@ StatusOr<std::vector<std::string>> Meeting::AllGather(Rank rank, const std::stri
     changed_.NotifyAll();
     return round->values;
   }
+  const int64_t glance_ns = std::chrono::nanoseconds(kCancelGlance).count();
   while (round->arrived_count != rank_count_ && broken_.ok() && !Cancelled()) {
-    const SteadyTime now = std::chrono::steady_clock::now();
-    if (now >= deadline) break;
-    changed_.WaitUntil(mutex_, Cancellable() ? std::min(deadline, now + kCancelGlance) : deadline);
+    if (deadline.Passed()) break;
+    changed_.WaitUntil(mutex_, deadline.Within(Cancellable() ? glance_ns : kNeverNs));
   }
   if (round->arrived_count == rank_count_) return round->values;
   if (!broken_.ok()) return broken_;
@@ -93,8 +95,12 @@ StatusOr<std::vector<std::string>> Meeting::AllGather(Rank rank, const std::stri
 void Meeting::Leave(Rank rank) {
   const MutexLock lock(mutex_);
   if (broken_.ok()) {
-    broken_ = RemoteError("rank " + std::to_string(rank.value()) +
-                          " left: see its own error, or why it made fewer calls than the others");
+    try {
+      broken_ = RemoteError("rank " + std::to_string(rank.value()) +
+                            " left: see its own error, or why it made fewer calls than the others");
+    } catch (const std::bad_alloc&) {
+      broken_ = RemoteError(std::string());  // without a text it needs no memory
+    }
   }
   changed_.NotifyAll();
 }

@@ -39,7 +39,7 @@ class Meeting : public std::enable_shared_from_this<Meeting> {
   };
 
   explicit Meeting(int32_t rank_count);
-  StatusOr<std::vector<std::string>> AllGather(Rank rank, const std::string& mine, SteadyTime deadline);
+  StatusOr<std::vector<std::string>> AllGather(Rank rank, const std::string& mine, Deadline deadline);
   void Leave(Rank rank);
   std::shared_ptr<Round> NewRound() const;
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "core/base/check.h"
@@ -321,7 +322,11 @@ StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Start(const Secret& secret, ui
 
 void Rendezvous::Main() {
   pthread_setname_np(pthread_self(), "mycel-meet");
-  Server(listener_, stop_, secret_, reusable_).Run();
+  try {
+    Server(listener_, stop_, secret_, reusable_).Run();
+  } catch (const std::bad_alloc&) {
+    // Its connections close, which tells the ranks.
+  }
   listener_.Close();
   const MutexLock lock(mutex_);
   stop_.Close();

@@ -131,7 +131,7 @@ StatusOr<std::string> LoopbackTransport::Prepare(const TransportOptions& options
   return space_->Address();
 }
 
-Status LoopbackTransport::Connect(const std::vector<std::string>& addresses, SteadyTime /*deadline*/) {
+Status LoopbackTransport::Connect(const std::vector<std::string>& addresses, Deadline /*deadline*/) {
   MYCEL_CHECK(space_ != nullptr);
   MYCEL_CHECK_EQ(addresses.size(), static_cast<size_t>(options_.rank_count));
   const std::string own = space_->Address();

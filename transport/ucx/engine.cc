@@ -95,8 +95,8 @@ Engine::Engine(const TransportOptions& options, std::vector<std::unique_ptr<Rail
 }
 
 Engine::~Engine() {
-  const int64_t deadline_ns = NowNs() + kGoodbyeNs;
-  SayGoodbye(deadline_ns);
+  const Deadline deadline = Deadline::After(kGoodbyeNs);
+  SayGoodbye(deadline);
   // relaxed: the event orders.
   stopping_.store(true, std::memory_order_relaxed);
   const uint64_t one = 1;
@@ -104,8 +104,7 @@ Engine::~Engine() {
     (void)!write(stop_event_.get(), &one, sizeof(one));
     proxy_.join();
   }
-  for (const std::unique_ptr<Rail>& rail : rails_)
-    rail->CloseEndpoints(true, std::min(deadline_ns, NowNs() + kNsPerSecond / 2));
+  for (const std::unique_ptr<Rail>& rail : rails_) rail->CloseEndpoints(true, deadline.Within(kNsPerSecond / 2));
   rails_.clear();  // before the slots that UCX may still look at
 }
 
@@ -121,7 +120,7 @@ std::string Engine::Pair(const PeerLink& peer) const {
   return "rank " + std::to_string(options_.rank.value()) + " and " + peer.who;
 }
 
-Status Engine::Connect(const std::vector<std::string>& addresses, SteadyTime deadline) {
+Status Engine::Connect(const std::vector<std::string>& addresses, Deadline deadline) {
   MYCEL_CHECK_EQ(addresses.size(), peers_.size());
   if (!stop_event_.valid()) return DescriptorError("the proxy of the UCX transport", errno);
   MYCEL_RETURN_IF_ERROR(ConnectPeers(addresses));
@@ -162,7 +161,7 @@ Status Engine::ConnectPeers(const std::vector<std::string>& addresses) {
   return OkStatus();
 }
 
-Status Engine::AwaitWelcomes(SteadyTime deadline) {
+Status Engine::AwaitWelcomes(Deadline deadline) {
   while (true) {
     const PeerLink* missing = nullptr;
     bool moved = false;
@@ -180,7 +179,7 @@ Status Engine::AwaitWelcomes(SteadyTime deadline) {
       }
     }
     if (missing == nullptr) return OkStatus();
-    if (std::chrono::steady_clock::now() >= deadline) {
+    if (deadline.Passed()) {
       return TimeoutError(Pair(*missing) + " do not reach each other in time: " + std::to_string(missing->welcomes) +
                           " of " + std::to_string(rails_.size()) +
                           " rails have answered; look at routes and firewalls between the two, MYCEL_NICS names the "
@@ -334,7 +333,7 @@ void Engine::Proxy() {
   }
 }
 
-void Engine::SayGoodbye(int64_t deadline_ns) {
+void Engine::SayGoodbye(Deadline deadline) {
   {
     const MutexLock lock(mutex_);
     while (Pass()) {
@@ -349,7 +348,7 @@ void Engine::SayGoodbye(int64_t deadline_ns) {
   const auto settled = [](const std::unique_ptr<PeerLink>& peer) {
     return peer == nullptr || !peer->up() || peer->bye_seen || peer->welcomes == 0;
   };
-  while (NowNs() < deadline_ns) {
+  while (!deadline.Passed()) {
     {
       const MutexLock lock(mutex_);
       Pass();

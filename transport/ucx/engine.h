@@ -54,7 +54,7 @@ class Engine {
   EngineAddress address() const;
   /// Connects to the ranks that have an address (by rank; empty: none), and proves each: it repeats our token.
   /// InvalidArgument, TimeoutError and RemoteError name the pair.
-  Status Connect(const std::vector<std::string>& addresses, SteadyTime deadline);
+  Status Connect(const std::vector<std::string>& addresses, Deadline deadline);
   bool Reaches(Rank peer) const { return Find(peer.value()) != nullptr; }
 
   /// The near rings of channel `index` to and from a peer that is reached.
@@ -97,8 +97,8 @@ class Engine {
   bool ShowBoard(int64_t now_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Status ConnectPeers(const std::vector<std::string>& addresses);
-  Status AwaitWelcomes(SteadyTime deadline);
-  void SayGoodbye(int64_t deadline_ns);
+  Status AwaitWelcomes(Deadline deadline);
+  void SayGoodbye(Deadline deadline);
   bool Stopping() const;
   bool OwnerPolls();
   void Proxy();
