@@ -65,7 +65,7 @@ std::shared_ptr<const CallSettings> KeptSettingsOfThread() { return t_settings =
 
 extern "C" {
 
-mycelResult_t mycelCallConfigStart(const mycelCallConfig_t* config) {
+mycelResult_t mycelCallConfigStart(const mycelCallConfig_t* config) try {
   constexpr const char* kFunction = "mycelCallConfigStart";
   const mycel::Status status = mycel::Guarded(kFunction, [config] {
     auto& open = mycel::Open();
@@ -76,9 +76,11 @@ mycelResult_t mycelCallConfigStart(const mycelCallConfig_t* config) {
     return mycel::OkStatus();
   });
   return status.ok() ? mycelSuccess : mycel::Refuse(status);
+} catch (...) {
+  return mycel::Caught("mycelCallConfigStart");
 }
 
-mycelResult_t mycelCallConfigEnd(void) {
+mycelResult_t mycelCallConfigEnd(void) try {
   auto& open = mycel::Open();
   if (open.empty()) {
     return mycel::Refuse(mycel::InvalidUsage("mycelCallConfigEnd: no config is open; call mycelCallConfigStart first"));
@@ -86,6 +88,8 @@ mycelResult_t mycelCallConfigEnd(void) {
   open.pop_back();
   mycel::t_settings = open.empty() ? nullptr : open.back().get();
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelCallConfigEnd");
 }
 
 }  // extern "C"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -223,6 +224,14 @@ mycelResult_t Refuse(const Status& status) {
   return Report(status);
 }
 
+mycelResult_t Caught(const char* function) noexcept {
+  try {
+    return Refuse(Guarded(function, []() -> Status { throw; }));
+  } catch (const std::bad_alloc&) {
+    return mycelSystemError;  // not even for the text
+  }
+}
+
 void NoteInProgress() {
   if (InGroup()) ThisGroup().in_progress = true;
 }
@@ -325,7 +334,7 @@ mycelResult_t mycelGroupStart(void) {
   return mycelSuccess;
 }
 
-mycelResult_t mycelGroupEnd(void) {
+mycelResult_t mycelGroupEnd(void) try {
   if (mycel::t_depth == 0) {
     return mycel::Report(mycel::InvalidUsage("mycelGroupEnd: no group is open; call mycelGroupStart first"));
   }
@@ -336,6 +345,8 @@ mycelResult_t mycelGroupEnd(void) {
   const mycel::Status status = mycel::Guarded(
       "mycelGroupEnd", [&closed, &in_progress] { return mycel::EndGroup(std::move(closed), &in_progress); });
   return status.ok() && in_progress ? mycelInProgress : mycel::Report(status);
+} catch (...) {
+  return mycel::Caught("mycelGroupEnd");
 }
 
 }  // extern "C"

@@ -83,7 +83,7 @@ void ReleaseMemory(const WindowPart& part) {
 
 extern "C" {
 
-mycelResult_t mycelMemAlloc(void** ptr, size_t size) {
+mycelResult_t mycelMemAlloc(void** ptr, size_t size) try {
   if (ptr == nullptr || size == 0) {
     return mycel::Report(mycel::InvalidArgument("mycelMemAlloc: ptr is NULL or size is 0"));
   }
@@ -96,11 +96,15 @@ mycelResult_t mycelMemAlloc(void** ptr, size_t size) {
     *ptr = data;
     return mycel::OkStatus();
   }));
+} catch (...) {
+  return mycel::Caught("mycelMemAlloc");
 }
 
-mycelResult_t mycelMemFree(void* ptr) {
+mycelResult_t mycelMemFree(void* ptr) try {
   if (ptr == nullptr) return mycelSuccess;
   return mycel::Report(mycel::Free(ptr));
+} catch (...) {
+  return mycel::Caught("mycelMemFree");
 }
 
 }  // extern "C"

@@ -24,8 +24,8 @@
  *  - In place is recognised by NCCL's pointer rules: allreduce, reduce, broadcast: send == recv. allgather:
  *    send == recv + rank * count. reduce_scatter: recv == send + rank * count. gather: at the root, send == recv +
  *    root * count. scatter: at the root, recv == send + root * count. alltoall: send == recv. Any other overlap of a
- *    collective's two buffers is mycelInvalidArgument (alltoallv and messages are not checked for overlap). The
- *    v-collectives say theirs.
+ *    collective's two buffers is mycelInvalidArgument (messages, and the two buffers of alltoallv, are not checked for
+ * overlap). The v-collectives say theirs.
  *  - Any element alignment is fine. Count 0 with NULL buffers is fine.
  *
  * Arithmetic, for every plan and device
@@ -281,6 +281,7 @@ MYCEL_API mycelResult_t mycelScatter(const void* sendbuff, void* recvbuff, size_
 /* sendcounts[j] elements from send + sdispls[j] go to rank j, which receives them at recv + rdispls[me]. Counts and
  * displacements in elements, arrays of nranks entries, read before return. sendcounts[j] here and recvcounts[me] at j
  * must be equal. Not in place. Displacements may have any order and leave gaps; those of empty legs are not read.
+ * Blocks may overlap in sendbuff and must not in recvbuff (mycelInvalidArgument).
  *
  * With MYCEL_PLANNER=fast, with a topology (MYCEL_TOPO) of several servers, or with a plan file for alltoallv, it is
  * planned for the whole matrix: the ranks first compare their counts (24 bytes to each other rank), and a matrix that

@@ -120,7 +120,7 @@ Status SetOp(mycelRedOp_t op, const mycelComm& comm, const char* function, Colle
 extern "C" {
 
 mycelResult_t mycelRedOpCreatePreMulSum(mycelRedOp_t* op, void* scalar, mycelDataType_t datatype,
-                                        mycelScalarResidence_t residence, mycelComm_t comm) {
+                                        mycelScalarResidence_t residence, mycelComm_t comm) try {
   constexpr const char* kFunction = "mycelRedOpCreatePreMulSum";
   return mycel::Report(mycel::Guarded(kFunction, [&]() -> mycel::Status {
     MYCEL_RETURN_IF_ERROR(mycel::CheckHandle(comm, kFunction));
@@ -143,10 +143,12 @@ mycelResult_t mycelRedOpCreatePreMulSum(mycelRedOp_t* op, void* scalar, mycelDat
     }
     return mycel::Create(op, *comm, std::move(made));
   }));
+} catch (...) {
+  return mycel::Caught("mycelRedOpCreatePreMulSum");
 }
 
 mycelResult_t mycelRedOpCreateUser(mycelRedOp_t* op, mycelUserFunction_t function, void* context, int commutes,
-                                   mycelComm_t comm) {
+                                   mycelComm_t comm) try {
   constexpr const char* kFunction = "mycelRedOpCreateUser";
   return mycel::Report(mycel::Guarded(kFunction, [&]() -> mycel::Status {
     MYCEL_RETURN_IF_ERROR(mycel::CheckHandle(comm, kFunction));
@@ -170,9 +172,11 @@ mycelResult_t mycelRedOpCreateUser(mycelRedOp_t* op, mycelUserFunction_t functio
     made->commutes = commutes != 0;
     return mycel::Create(op, *comm, std::move(made));
   }));
+} catch (...) {
+  return mycel::Caught("mycelRedOpCreateUser");
 }
 
-mycelResult_t mycelRedOpDestroy(mycelRedOp_t op, mycelComm_t comm) {
+mycelResult_t mycelRedOpDestroy(mycelRedOp_t op, mycelComm_t comm) try {
   constexpr const char* kFunction = "mycelRedOpDestroy";
   mycel::Status status = mycel::CheckHandle(comm, kFunction);
   if (status.ok() && mycel::IsReduceOp(op)) {
@@ -181,6 +185,8 @@ mycelResult_t mycelRedOpDestroy(mycelRedOp_t op, mycelComm_t comm) {
   }
   if (status.ok()) status = mycel::RedOps::Get().Remove(op, *comm, kFunction);
   return mycel::Report(status);
+} catch (...) {
+  return mycel::Caught("mycelRedOpDestroy");
 }
 
 }  // extern "C"

@@ -25,10 +25,17 @@ Live& OfProcess() {
 
 }  // namespace
 
-HostStream::HostStream() : process_((WatchForks(), ProcessGeneration())), worker_([this] { Work(); }) {
+HostStream::HostStream() : process_((WatchForks(), ProcessGeneration())) {
   Live& live = OfProcess();
   const MutexLock lock(live.mutex);
-  live.streams.insert(this);
+  const auto place = live.streams.insert(this).first;
+  // Last: a thread that runs may not be left behind by what is thrown.
+  try {
+    worker_ = std::thread([this] { Work(); });
+  } catch (...) {
+    live.streams.erase(place);
+    throw;
+  }
 }
 
 HostStream::~HostStream() {
@@ -97,26 +104,32 @@ void HostStream::Work() {
 
 extern "C" {
 
-mycelResult_t mycelStreamCreate(mycelStream_t* stream) {
+mycelResult_t mycelStreamCreate(mycelStream_t* stream) try {
   if (stream == nullptr) return mycel::Report(mycel::InvalidArgument("mycelStreamCreate: stream is NULL"));
   return mycel::Report(mycel::Guarded("mycelStreamCreate", [stream] {
     *stream = new mycel::HostStream();
     return mycel::OkStatus();
   }));
+} catch (...) {
+  return mycel::Caught("mycelStreamCreate");
 }
 
-mycelResult_t mycelStreamSynchronize(mycelStream_t stream) {
+mycelResult_t mycelStreamSynchronize(mycelStream_t stream) try {
   const mycel::Status usable = mycel::HostStream::CheckHandle(stream, "mycelStreamSynchronize");
   if (!usable.ok()) return mycel::Report(usable);
   return mycel::Report(static_cast<mycel::HostStream*>(stream)->Synchronize());
+} catch (...) {
+  return mycel::Caught("mycelStreamSynchronize");
 }
 
-mycelResult_t mycelStreamDestroy(mycelStream_t stream) {
+mycelResult_t mycelStreamDestroy(mycelStream_t stream) try {
   if (stream == nullptr) return mycelSuccess;
   const mycel::Status usable = mycel::HostStream::CheckHandle(stream, "mycelStreamDestroy");
   if (!usable.ok()) return mycel::Report(usable);
   delete static_cast<mycel::HostStream*>(stream);
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelStreamDestroy");
 }
 
 }  // extern "C"

@@ -149,7 +149,7 @@ using mycel::Status;
 
 extern "C" {
 
-mycelResult_t mycelCommWindowRegister(mycelComm_t comm, void* buff, size_t size, mycelWindow_t* win, int winFlags) {
+mycelResult_t mycelCommWindowRegister(mycelComm_t comm, void* buff, size_t size, mycelWindow_t* win, int winFlags) try {
   Status status = mycel::CheckBuffer(comm, buff, size, win, "mycelCommWindowRegister");
   if (status.ok() && winFlags != MYCEL_WIN_DEFAULT && winFlags != MYCEL_WIN_COLL_SYMMETRIC) {
     status = mycel::InvalidArgument("mycelCommWindowRegister: winFlags is " + std::to_string(winFlags) +
@@ -164,13 +164,17 @@ mycelResult_t mycelCommWindowRegister(mycelComm_t comm, void* buff, size_t size,
     return mycel::Guarded("mycelCommWindowRegister", [&] { return mycel::Register(comm, buff, size, win); });
   });
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelCommWindowRegister");
 }
 
-mycelResult_t mycelCommWindowDeregister(mycelComm_t comm, mycelWindow_t win) {
+mycelResult_t mycelCommWindowDeregister(mycelComm_t comm, mycelWindow_t win) try {
   return Report(mycel::Guarded("mycelCommWindowDeregister", [&] { return mycel::Deregister(comm, win); }));
+} catch (...) {
+  return mycel::Caught("mycelCommWindowDeregister");
 }
 
-mycelResult_t mycelWindowGetInfo(mycelWindow_t win, mycelWindowInfo* info) {
+mycelResult_t mycelWindowGetInfo(mycelWindow_t win, mycelWindowInfo* info) try {
   if (info == nullptr || info->size != sizeof(mycelWindowInfo)) {
     return Report(
         mycel::InvalidArgument("mycelWindowGetInfo: info is NULL or info->size is not sizeof(mycelWindowInfo)"));
@@ -182,9 +186,11 @@ mycelResult_t mycelWindowGetInfo(mycelWindow_t win, mycelWindowInfo* info) {
   info->peers_mapped = known->peers_mapped;
   std::snprintf(info->reason, sizeof(info->reason), "%s", known->reason);
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelWindowGetInfo");
 }
 
-mycelResult_t mycelCommRegister(mycelComm_t comm, void* buff, size_t size, void** handle) {
+mycelResult_t mycelCommRegister(mycelComm_t comm, void* buff, size_t size, void** handle) try {
   const Status status = mycel::CheckBuffer(comm, buff, size, handle, "mycelCommRegister");
   if (!status.ok()) return Report(status);
   return Report(mycel::Guarded("mycelCommRegister", [&] {
@@ -195,13 +201,17 @@ mycelResult_t mycelCommRegister(mycelComm_t comm, void* buff, size_t size, void*
     *handle = mycel::Keep(window);
     return mycel::OkStatus();
   }));
+} catch (...) {
+  return mycel::Caught("mycelCommRegister");
 }
 
-mycelResult_t mycelCommDeregister(mycelComm_t comm, void* handle) {
+mycelResult_t mycelCommDeregister(mycelComm_t comm, void* handle) try {
   Status status = mycel::CheckHandle(comm, "mycelCommDeregister", mycel::Needs::kCommunicator);
   if (status.ok())
     status = mycel::Known(static_cast<mycelWindow*>(handle), false, true, "mycelCommDeregister").status();
   return Report(status);
+} catch (...) {
+  return mycel::Caught("mycelCommDeregister");
 }
 
 }  // extern "C"
