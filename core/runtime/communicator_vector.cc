@@ -199,16 +199,18 @@ Status Communicator::PlanRows() {
     }
     StatusOr<VectorPair> made = Planned([&] { return MakeVectorPair(request, transposed); });
     const uint64_t hash = made.ok() ? MixSignature(made->dispatch.plan_hash, made->combine.plan_hash) : 0;
-    if (made.ok()) vectors_.pending_pair = *std::move(made);
-    return Agree(made.status(), hash, &Communicator::KeepPair);
+    const Status mine = made.status();
+    if (mine.ok()) vectors_.pending_pair = *std::move(made);
+    return Agree(mine, hash, &Communicator::KeepPair);
   }
   StatusOr<VectorPlan> made = Planned([&]() -> StatusOr<VectorPlan> {
     MYCEL_RETURN_IF_ERROR(CheckSettings(current_.call));
     return MakeVectorPlan(vectors_.key, demand, plans_.Make(request));
   });
   const uint64_t hash = made.ok() ? made->plan_hash : 0;
-  if (made.ok()) vectors_.pending = std::make_unique<VectorPlan>(*std::move(made));
-  return Agree(made.status(), hash, &Communicator::KeepRows);
+  const Status mine = made.status();
+  if (mine.ok()) vectors_.pending = std::make_unique<VectorPlan>(*std::move(made));
+  return Agree(mine, hash, &Communicator::KeepRows);
 }
 
 Status Communicator::KeepPair() {
