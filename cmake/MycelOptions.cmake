@@ -49,6 +49,8 @@ target_include_directories(mycel_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOU
 target_compile_options(mycel_flags INTERFACE
   -Wall -Wextra -Wshadow -Wpedantic -Wcast-align -Wimplicit-fallthrough
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+  # What a lock guards is touched under it only (core/base/mutex.h).
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
   # GCC 12 reports std::string's operator+ falsely (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<BOOL:${MYCEL_WERROR}>:-Werror>)

@@ -5,21 +5,21 @@
 namespace mycel::perf {
 
 Status Team::Barrier() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const uint64_t round = round_;
   if (++arrived_ == mine_.size()) {
     arrived_ = 0;
     ++round_;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
-  changed_.wait(lock, [&] { return round_ != round || failed_; });
+  while (round_ == round && !failed_) changed_.Wait(mutex_);
   return failed_ ? RemoteError("another thread of this process has failed") : OkStatus();
 }
 
 void Team::Fail() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   failed_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 Status Team::AllGather(int thread, const void* mine, size_t bytes, void* everyone) {

@@ -1,7 +1,6 @@
 // The threads of all processes of a run, as equals: each has an index, and they meet through their processes' Job.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "bench/perf/job.h"
+#include "core/base/mutex.h"
 
 namespace mycel::perf {
 
@@ -30,11 +30,11 @@ class Team {
   Status Barrier();
 
   Job& job_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  size_t arrived_ = 0;   // guarded by mutex_
-  uint64_t round_ = 0;   // guarded by mutex_
-  bool failed_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  Condition changed_;
+  size_t arrived_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t round_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool failed_ ABSL_GUARDED_BY(mutex_) = false;
   // Between two barriers either each thread writes its own entry or thread 0 alone writes: no lock.
   std::vector<const void*> mine_;
   std::vector<char> ours_;

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "bindings/c/argument_checks.h"
+#include "bindings/c/block_places.h"
+#include "bindings/c/call_config.h"
 #include "bindings/c/group_state.h"
 #include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
@@ -31,6 +33,17 @@ Status CheckVectorBuffers(const VectorArguments& arguments, int32_t rank_count, 
     }
   }
   return OkStatus();
+}
+
+/// Where received blocks come to lie. Counts that cannot be are refused later, on all ranks.
+Status CheckReceivePlaces(const VectorArguments& arguments, int32_t rank_count, const char* function) {
+  const VectorArrays& arrays = *arguments.arrays;
+  const size_t element_bytes = SizeOf(arguments.type);
+  for (int32_t peer = 0; peer < rank_count; ++peer) {
+    if (arrays.recv_counts[peer] > (uint64_t{1} << 50) / element_bytes) return OkStatus();
+  }
+  return CheckPlaces(
+      {arguments.recv, arrays.recv_counts, arrays.recv_at, rank_count, element_bytes, "recvbuff", "rdispls"}, function);
 }
 
 CollectiveCall VectorCallOf(const VectorArguments& arguments, int32_t rank_count) {
@@ -86,7 +99,7 @@ extern "C" {
 
 mycelResult_t mycelAllToAllv(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
                              const size_t* recvcounts, const size_t* rdispls, mycelDataType_t datatype,
-                             mycelComm_t comm, mycelStream_t stream) {
+                             mycelComm_t comm, mycelStream_t stream) try {
   constexpr const char* kFunction = "mycelAllToAllv";
   mycel::Status status = mycel::CheckHandle(comm, kFunction);
   if (status.ok()) status = mycel::CheckType(datatype, kFunction);
@@ -102,14 +115,19 @@ mycelResult_t mycelAllToAllv(const void* sendbuff, const size_t* sendcounts, con
   const mycel::VectorArguments arguments{sendbuff, recvbuff, &arrays, static_cast<mycel::DataType>(datatype)};
   const int32_t n = comm->rank_count;
   status = mycel::CheckVectorBuffers(arguments, n, kFunction);
+  if (status.ok()) status = mycel::CheckReceivePlaces(arguments, n, kFunction);
   if (!status.ok()) return mycel::Refuse(status);
   const mycel::CollectiveCall call = mycel::VectorCallOf(arguments, n);
-  if (comm->plans_vectors) return mycel::Submit(comm, call, stream, kFunction);
+  const mycel::CallSettings* settings = mycel::SettingsOfThread();
+  if (comm->plans_vectors || (settings != nullptr && settings->ChoosesVectorPlans()))
+    return mycel::Submit(comm, call, stream, kFunction);
   return mycel::SubmitLegs(call, comm, stream, kFunction);
+} catch (...) {
+  return mycel::Caught("mycelAllToAllv");
 }
 
 mycelResult_t mycelAllToAllvPlanCreate(mycelAllToAllvPlan_t* plan, const size_t* sendcounts, const size_t* recvcounts,
-                                       mycelDataType_t datatype, mycelComm_t comm) {
+                                       mycelDataType_t datatype, mycelComm_t comm) try {
   constexpr const char* kFunction = "mycelAllToAllvPlanCreate";
   mycel::Status status = mycel::CheckHandle(comm, kFunction);
   if (status.ok()) status = mycel::CheckType(datatype, kFunction);
@@ -141,11 +159,13 @@ mycelResult_t mycelAllToAllvPlanCreate(mycelAllToAllvPlan_t* plan, const size_t*
     mycel::RetireVectorHandle(made);
   }
   return result;
+} catch (...) {
+  return mycel::Caught("mycelAllToAllvPlanCreate");
 }
 
 mycelResult_t mycelAllToAllvPlanRun(mycelAllToAllvPlan_t plan, mycelDirection_t direction, const void* sendbuff,
                                     const size_t* sdispls, void* recvbuff, const size_t* rdispls,
-                                    mycelStream_t stream) {
+                                    mycelStream_t stream) try {
   constexpr const char* kFunction = "mycelAllToAllvPlanRun";
   mycel::Status status = mycel::CheckRun(plan, direction, kFunction);
   if (status.ok() && (sdispls == nullptr || rdispls == nullptr)) {
@@ -156,6 +176,10 @@ mycelResult_t mycelAllToAllvPlanRun(mycelAllToAllvPlan_t plan, mycelDirection_t 
   if ((chosen.send_total > 0 && sendbuff == nullptr) || (chosen.recv_total > 0 && recvbuff == nullptr)) {
     return mycel::Refuse(mycel::InvalidArgument("mycelAllToAllvPlanRun: a buffer with elements in it is NULL"));
   }
+  status = mycel::CheckPlaces({recvbuff, chosen.recv_bytes.data(), rdispls, plan->comm->rank_count,
+                               mycel::SizeOf(plan->type), "recvbuff", "rdispls", 1},
+                              kFunction);
+  if (!status.ok()) return mycel::Refuse(status);
   mycel::VectorArrays arrays;
   arrays.send_at = sdispls;
   arrays.recv_at = rdispls;
@@ -164,15 +188,19 @@ mycelResult_t mycelAllToAllvPlanRun(mycelAllToAllvPlan_t plan, mycelDirection_t 
   mycel::CollectiveCall call = mycel::VectorCallOf(arguments, plan->comm->rank_count);
   call.count = chosen.send_total / mycel::SizeOf(plan->type);
   return mycel::Submit(plan->comm, call, stream, kFunction);
+} catch (...) {
+  return mycel::Caught("mycelAllToAllvPlanRun");
 }
 
-mycelResult_t mycelAllToAllvPlanDestroy(mycelAllToAllvPlan_t plan) {
+mycelResult_t mycelAllToAllvPlanDestroy(mycelAllToAllvPlan_t plan) try {
   if (plan == nullptr) return mycelSuccess;
   const mycel::Status status = mycel::CheckVectorHandle(plan, "mycelAllToAllvPlanDestroy");
   if (!status.ok()) return mycel::Report(status);
   if (mycel::HasCommunicator(plan)) mycel::AwaitStreams(plan->comm);
   mycel::RetireVectorHandle(plan);
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelAllToAllvPlanDestroy");
 }
 
 }  // extern "C"

@@ -4,14 +4,14 @@
 #include <signal.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
 #include "transport/bootstrap/rendezvous.h"
 
 namespace mycel {
@@ -19,11 +19,11 @@ namespace {
 
 /// Leaked on purpose: threads may outlive static destructors.
 struct Running {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int count = 0;
-  uint32_t process = 0;
-  void (*at_exit)() = nullptr;
+  Mutex mutex;
+  Condition changed;
+  int count ABSL_GUARDED_BY(mutex) = 0;
+  uint32_t process ABSL_GUARDED_BY(mutex) = 0;
+  void (*at_exit)() ABSL_GUARDED_BY(mutex) = nullptr;
 };
 
 Running& Threads() {
@@ -38,11 +38,13 @@ class Exit {
   Exit() { RendezvousHost::OfProcess(); }
   ~Exit() {
     Running& running = Threads();
-    std::unique_lock<std::mutex> lock(running.mutex);
+    const MutexLock lock(running.mutex);
     // A child of fork has none of its parent's threads.
     if (running.count == 0 || running.process != ProcessGeneration()) return;
     running.at_exit();
-    running.changed.wait_for(lock, std::chrono::seconds(1), [&running] { return running.count == 0; });
+    const Deadline until = Deadline::After(kNsPerSecond);
+    while (running.count != 0 && running.changed.WaitUntil(running.mutex, until)) {
+    }
   }
   Exit(const Exit&) = delete;
   Exit& operator=(const Exit&) = delete;
@@ -55,9 +57,9 @@ void* Main(void* argument) {
     (*work)();
   }
   Running& running = Threads();
-  const std::lock_guard<std::mutex> lock(running.mutex);
+  const MutexLock lock(running.mutex);
   --running.count;
-  running.changed.notify_all();
+  running.changed.NotifyAll();
   return nullptr;
 }
 
@@ -67,7 +69,7 @@ Status RunInBackground(std::function<void()> work, void (*at_exit)()) {
   static const Exit at_end;
   auto kept = std::make_unique<std::function<void()>>(std::move(work));
   Running& running = Threads();
-  const std::lock_guard<std::mutex> lock(running.mutex);
+  const MutexLock lock(running.mutex);
   if (running.process != ProcessGeneration()) running.count = 0;
   running.process = ProcessGeneration();
   running.at_exit = at_exit;

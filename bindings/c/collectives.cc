@@ -4,6 +4,7 @@
 
 #include "bindings/c/argument_checks.h"
 #include "bindings/c/group_state.h"
+#include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
 #include "bindings/c/mycel.h"
 #include "bindings/c/red_op.h"
@@ -114,86 +115,110 @@ using mycel::Collective;
 extern "C" {
 
 mycelResult_t mycelAllReduce(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype,
-                             mycelRedOp_t op, mycelComm_t comm, mycelStream_t stream) {
+                             mycelRedOp_t op, mycelComm_t comm, mycelStream_t stream) try {
   return mycel::Accept({Collective::kAllReduce, sendbuff, recvbuff, count, datatype, op, -1}, comm, stream,
                        "mycelAllReduce");
+} catch (...) {
+  return mycel::Caught("mycelAllReduce");
 }
 
 mycelResult_t mycelAllGather(const void* sendbuff, void* recvbuff, size_t sendcount, mycelDataType_t datatype,
-                             mycelComm_t comm, mycelStream_t stream) {
+                             mycelComm_t comm, mycelStream_t stream) try {
   return mycel::Accept({Collective::kAllGather, sendbuff, recvbuff, sendcount, datatype, mycelSum, -1}, comm, stream,
                        "mycelAllGather");
+} catch (...) {
+  return mycel::Caught("mycelAllGather");
 }
 
 mycelResult_t mycelReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount, mycelDataType_t datatype,
-                                 mycelRedOp_t op, mycelComm_t comm, mycelStream_t stream) {
+                                 mycelRedOp_t op, mycelComm_t comm, mycelStream_t stream) try {
   return mycel::Accept({Collective::kReduceScatter, sendbuff, recvbuff, recvcount, datatype, op, -1}, comm, stream,
                        "mycelReduceScatter");
+} catch (...) {
+  return mycel::Caught("mycelReduceScatter");
 }
 
 mycelResult_t mycelBroadcast(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype, int root,
-                             mycelComm_t comm, mycelStream_t stream) {
+                             mycelComm_t comm, mycelStream_t stream) try {
   return mycel::Accept({Collective::kBroadcast, sendbuff, recvbuff, count, datatype, mycelSum, root}, comm, stream,
                        "mycelBroadcast");
+} catch (...) {
+  return mycel::Caught("mycelBroadcast");
 }
 
 mycelResult_t mycelBcast(void* buff, size_t count, mycelDataType_t datatype, int root, mycelComm_t comm,
-                         mycelStream_t stream) {
+                         mycelStream_t stream) try {
   return mycel::Accept({Collective::kBroadcast, buff, buff, count, datatype, mycelSum, root}, comm, stream,
                        "mycelBcast");
+} catch (...) {
+  return mycel::Caught("mycelBcast");
 }
 
 mycelResult_t mycelReduce(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype, mycelRedOp_t op,
-                          int root, mycelComm_t comm, mycelStream_t stream) {
+                          int root, mycelComm_t comm, mycelStream_t stream) try {
   return mycel::Accept({Collective::kReduce, sendbuff, recvbuff, count, datatype, op, root}, comm, stream,
                        "mycelReduce");
+} catch (...) {
+  return mycel::Caught("mycelReduce");
 }
 
 mycelResult_t mycelAllToAll(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype,
-                            mycelComm_t comm, mycelStream_t stream) {
+                            mycelComm_t comm, mycelStream_t stream) try {
   return mycel::Accept({Collective::kAllToAll, sendbuff, recvbuff, count, datatype, mycelSum, -1}, comm, stream,
                        "mycelAllToAll");
+} catch (...) {
+  return mycel::Caught("mycelAllToAll");
 }
 
 mycelResult_t mycelGather(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype, int root,
-                          mycelComm_t comm, mycelStream_t stream) {
+                          mycelComm_t comm, mycelStream_t stream) try {
   return mycel::Accept({Collective::kGather, sendbuff, recvbuff, count, datatype, mycelSum, root}, comm, stream,
                        "mycelGather");
+} catch (...) {
+  return mycel::Caught("mycelGather");
 }
 
 mycelResult_t mycelScatter(const void* sendbuff, void* recvbuff, size_t count, mycelDataType_t datatype, int root,
-                           mycelComm_t comm, mycelStream_t stream) {
+                           mycelComm_t comm, mycelStream_t stream) try {
   return mycel::Accept({Collective::kScatter, sendbuff, recvbuff, count, datatype, mycelSum, root}, comm, stream,
                        "mycelScatter");
+} catch (...) {
+  return mycel::Caught("mycelScatter");
 }
 
-mycelResult_t mycelBarrier(mycelComm_t comm, mycelStream_t stream) {
+mycelResult_t mycelBarrier(mycelComm_t comm, mycelStream_t stream) try {
   const mycel::Status status = mycel::CheckHandle(comm, "mycelBarrier");
   if (!status.ok()) return mycel::Refuse(status);
   mycel::CollectiveCall call;
   call.collective = Collective::kAllReduce;
   call.barrier = true;
   return mycel::Submit(comm, call, stream, "mycelBarrier");
+} catch (...) {
+  return mycel::Caught("mycelBarrier");
 }
 
 mycelResult_t mycelSend(const void* sendbuff, size_t count, mycelDataType_t datatype, int peer, mycelComm_t comm,
-                        mycelStream_t stream) {
+                        mycelStream_t stream) try {
   mycel::PointCall call;
   call.sends = true;
   call.peer = peer;
   call.buffer = const_cast<void*>(sendbuff);
   call.count = count;
   return mycel::AcceptPoint(call, datatype, comm, stream, "mycelSend");
+} catch (...) {
+  return mycel::Caught("mycelSend");
 }
 
 mycelResult_t mycelRecv(void* recvbuff, size_t count, mycelDataType_t datatype, int peer, mycelComm_t comm,
-                        mycelStream_t stream) {
+                        mycelStream_t stream) try {
   mycel::PointCall call;
   call.sends = false;
   call.peer = peer;
   call.buffer = recvbuff;
   call.count = count;
   return mycel::AcceptPoint(call, datatype, comm, stream, "mycelRecv");
+} catch (...) {
+  return mycel::Caught("mycelRecv");
 }
 
 }  // extern "C"

@@ -273,12 +273,9 @@ StatusOr<Inputs> ReadInputs(Bootstrap& bootstrap, const ComposeOptions& options)
 
 }  // namespace
 
-StatusOr<SteadyTime> InitDeadline(const CommConfig& config) {
+StatusOr<Deadline> InitDeadline(const CommConfig& config) {
   MYCEL_ASSIGN_OR_RETURN(const double seconds, EnvReal(Env::kTimeout));
-  // Half a century is "never" and still fits the clock.
-  const int64_t ns =
-      std::min(config.timeout_ns.value_or(SecondsToNs(seconds)), int64_t{50} * 365 * 86400 * kNsPerSecond);
-  return std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
+  return Deadline::After(config.timeout_ns.value_or(SecondsToNs(seconds)));
 }
 
 StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) {

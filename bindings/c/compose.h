@@ -25,7 +25,7 @@ struct Lineage {
 struct ComposeOptions {
   /// All ranks are threads of this process: channels in its heap instead of shared memory.
   bool one_process = false;
-  SteadyTime deadline;
+  Deadline deadline;
   CommConfig config;
   /// Of a communicator made from another: that one's, and who our ranks are there.
   std::shared_ptr<const Lineage> parent;
@@ -48,6 +48,6 @@ struct Composed {
 StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options);
 
 /// now + the config's timeout, else MYCEL_TIMEOUT.
-StatusOr<SteadyTime> InitDeadline(const CommConfig& config);
+StatusOr<Deadline> InitDeadline(const CommConfig& config);
 
 }  // namespace mycel

@@ -1,10 +1,8 @@
 #include "bindings/c/config.h"
 
-#include <cmath>
 #include <cstddef>
-#include <cstring>
 
-#include "core/base/clock.h"
+#include "bindings/c/config_reader.h"
 
 namespace mycel {
 namespace {
@@ -12,77 +10,13 @@ namespace {
 // The first published config; later ones only append.
 constexpr size_t kFirstBytes = offsetof(mycelConfig_t, wait) + sizeof(mycelConfig_t::wait);
 constexpr size_t kNameBytesMax = 63;
-// A planner's name or a topology's file name.
-constexpr size_t kTextBytesMax = 4096;
-
-class Reader {
- public:
-  explicit Reader(const char* function) : function_(function) {}
-
-  Status Bad(const char* field, const std::string& value, const std::string& allowed) const {
-    return InvalidArgument(std::string(function_) + ": config." + field + " is " + value + "; it must be " + allowed +
-                           ", or left as MYCEL_CONFIG_INITIALIZER sets it");
-  }
-
-  Status Integer(const char* field, int value, int least, int most, std::optional<int32_t>* out) const {
-    if (value == MYCEL_CONFIG_UNDEF_INT) return OkStatus();
-    if (value < least || value > most) {
-      return Bad(field, std::to_string(value), std::to_string(least) + " to " + std::to_string(most));
-    }
-    *out = value;
-    return OkStatus();
-  }
-
-  Status Flag(const char* field, int value, std::optional<bool>* out) const {
-    std::optional<int32_t> read;
-    MYCEL_RETURN_IF_ERROR(Integer(field, value, 0, 1, &read));
-    if (read) *out = *read == 1;
-    return OkStatus();
-  }
-
-  Status Text(const char* field, const char* value, size_t most, std::optional<std::string>* out) const {
-    if (value == nullptr) return OkStatus();
-    const size_t length = strnlen(value, most + 1);
-    if (length == 0 || length > most) {
-      return Bad(field, length == 0 ? "empty" : "too long", "1 to " + std::to_string(most) + " bytes");
-    }
-    // It stands in texts and in the lines that ranks compare.
-    for (size_t i = 0; i < length; ++i) {
-      if (static_cast<unsigned char>(value[i]) < 0x20) return Bad(field, "text with control characters", "one line");
-    }
-    *out = std::string(value, length);
-    return OkStatus();
-  }
-
- private:
-  const char* function_;
-};
-
-Status CheckHeader(const mycelConfig_t& config, const char* function) {
-  const std::string begin = std::string(function) + ": config.";
-  const std::string cure = "; begin with `mycelConfig_t config = MYCEL_CONFIG_INITIALIZER;`";
-  if (config.magic != MYCEL_CONFIG_MAGIC) {
-    return InvalidArgument(begin + "magic is " + std::to_string(config.magic) + ", not MYCEL_CONFIG_MAGIC" + cure);
-  }
-  if (config.version < 1 || config.version > MYCEL_VERSION_CODE) {
-    return InvalidArgument(begin + "version is " + std::to_string(config.version) + ", this library is " +
-                           std::to_string(MYCEL_VERSION_CODE) +
-                           ": compile with the header of the library that the program runs with");
-  }
-  if (config.size < kFirstBytes || config.size > sizeof(mycelConfig_t)) {
-    return InvalidArgument(begin + "size is " + std::to_string(config.size) + ", this library's mycelConfig_t has " +
-                           std::to_string(sizeof(mycelConfig_t)) + " bytes" + cure);
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 StatusOr<CommConfig> ReadConfig(const mycelConfig_t* config, const char* function) {
   CommConfig read;
   if (config == nullptr) return read;
-  MYCEL_RETURN_IF_ERROR(CheckHeader(*config, function));
-  const Reader reader(function);
+  const ConfigReader reader(function, "MYCEL_CONFIG_INITIALIZER");
+  MYCEL_RETURN_IF_ERROR(reader.Header(*config, MYCEL_CONFIG_MAGIC, kFirstBytes, "mycelConfig_t"));
   MYCEL_RETURN_IF_ERROR(reader.Flag("blocking", config->blocking, &read.blocking));
   MYCEL_RETURN_IF_ERROR(reader.Integer("minLanes", config->minLanes, 1, kConfigLanesMax, &read.lanes_min));
   MYCEL_RETURN_IF_ERROR(reader.Integer("maxLanes", config->maxLanes, 1, kConfigLanesMax, &read.lanes_max));
@@ -92,14 +26,9 @@ StatusOr<CommConfig> ReadConfig(const mycelConfig_t* config, const char* functio
   }
   MYCEL_RETURN_IF_ERROR(reader.Flag("reproducible", config->reproducible, &read.reproducible));
   MYCEL_RETURN_IF_ERROR(reader.Text("commName", config->commName, kNameBytesMax, &read.name));
-  MYCEL_RETURN_IF_ERROR(reader.Text("planner", config->planner, kTextBytesMax, &read.planner));
-  MYCEL_RETURN_IF_ERROR(reader.Text("topology", config->topology, kTextBytesMax, &read.topology));
-  if (config->timeout != MYCEL_CONFIG_UNDEF_REAL) {
-    if (!(config->timeout >= 0.001 && config->timeout <= 1e9)) {
-      return reader.Bad("timeout", std::to_string(config->timeout), "0.001 to 1000000000 seconds");
-    }
-    read.timeout_ns = SecondsToNs(config->timeout);
-  }
+  MYCEL_RETURN_IF_ERROR(reader.Text("planner", config->planner, ConfigReader::kTextBytesMax, &read.planner));
+  MYCEL_RETURN_IF_ERROR(reader.Text("topology", config->topology, ConfigReader::kTextBytesMax, &read.topology));
+  MYCEL_RETURN_IF_ERROR(reader.Timeout(config->timeout, &read.timeout_ns));
   std::optional<int32_t> wait;
   MYCEL_RETURN_IF_ERROR(reader.Integer("wait", config->wait, mycelWaitAuto, mycelWaitSleep, &wait));
   if (wait) {

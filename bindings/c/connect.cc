@@ -28,7 +28,7 @@ std::unique_ptr<Transport> MakeShm(const TransportSettings& settings) {
 
 /// Every rank gives its status and a word; all return the first failure, or the words.
 StatusOr<std::vector<std::string>> Agree(Bootstrap& bootstrap, const Status& mine, const std::string& word,
-                                         SteadyTime deadline, const char* failed = "could not connect") {
+                                         Deadline deadline, const char* failed = "could not connect") {
   MYCEL_ASSIGN_OR_RETURN(std::vector<std::string> of_ranks,
                          bootstrap.AllGather(mine.ok() ? "+" + word : "-" + StatusMessage(mine), deadline));
   MYCEL_RETURN_IF_ERROR(mine);
@@ -45,7 +45,7 @@ StatusOr<std::vector<std::string>> Agree(Bootstrap& bootstrap, const Status& min
 /// Prepare, exchange, Connect, and agree that everybody has. A failure of one is known to all, or the others would wait
 /// for it in their first operation. `skips(rank)`: it is not to be connected.
 template <typename Skips>
-Status Connect(Bootstrap& bootstrap, const TransportOptions& wanted, const Skips& skips, SteadyTime deadline,
+Status Connect(Bootstrap& bootstrap, const TransportOptions& wanted, const Skips& skips, Deadline deadline,
                Transport* transport) {
   const StatusOr<std::string> address = transport->Prepare(wanted);
   MYCEL_ASSIGN_OR_RETURN(std::vector<std::string> addresses,
@@ -58,7 +58,7 @@ Status Connect(Bootstrap& bootstrap, const TransportOptions& wanted, const Skips
 }
 
 /// The ranks that `transport` reaches share this rank's server; each rank then tells the lowest of them.
-StatusOr<std::vector<int32_t>> Servers(Bootstrap& bootstrap, const Transport& transport, SteadyTime deadline) {
+StatusOr<std::vector<int32_t>> Servers(Bootstrap& bootstrap, const Transport& transport, Deadline deadline) {
   Rank lowest = bootstrap.rank();
   for (const Rank rank : Ids<Rank>(bootstrap.rank_count())) {
     if (transport.Reaches(rank) && rank.value() < lowest.value()) lowest = rank;
@@ -97,7 +97,7 @@ StatusOr<std::vector<std::string>> RailsFor(const TransportSettings& settings, c
 /// Connects what `skips` leaves to UCX, and says over which rails.
 template <typename Skips>
 Status ConnectUcx(Bootstrap& bootstrap, const TransportSettings& settings, const TransportOptions& wanted,
-                  const Skips& skips, RankBoard* board, SteadyTime deadline, Connection* connection,
+                  const Skips& skips, RankBoard* board, Deadline deadline, Connection* connection,
                   std::unique_ptr<Transport>* transport) {
   StatusOr<std::vector<std::string>> rails = RailsFor(settings, connection->server_of, wanted.rank);
   Status status = rails.status();
@@ -146,7 +146,7 @@ StatusOr<TransportSettings> ReadTransportSettings() {
 }
 
 StatusOr<Connection> ConnectRanks(Bootstrap& bootstrap, const TransportSettings& settings,
-                                  const ConnectOptions& options, const TransportOptions& wanted, SteadyTime deadline) {
+                                  const ConnectOptions& options, const TransportOptions& wanted, Deadline deadline) {
   Connection connection;
   const auto nobody = [](Rank /*rank*/) { return false; };
   if (settings.transport == "ucx") {

@@ -40,6 +40,6 @@ struct ConnectOptions {
 
 /// Collective. RemoteError when another rank could not connect; every failure is on every rank.
 StatusOr<Connection> ConnectRanks(Bootstrap& bootstrap, const TransportSettings& settings,
-                                  const ConnectOptions& options, const TransportOptions& wanted, SteadyTime deadline);
+                                  const ConnectOptions& options, const TransportOptions& wanted, Deadline deadline);
 
 }  // namespace mycel

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
+#include "bindings/c/call_config.h"
 #include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
 #include "bindings/c/status_map.h"
@@ -36,9 +38,11 @@ std::shared_ptr<const OwnedArrays> Own(const VectorArrays* arrays, int32_t rank_
   return owned;
 }
 
-/// `call` with the arrays it may keep.
-CollectiveCall WithArrays(CollectiveCall call, const std::shared_ptr<const OwnedArrays>& owned) {
+/// `call` with the arrays and settings it may keep.
+CollectiveCall Keeping(CollectiveCall call, const std::shared_ptr<const OwnedArrays>& owned,
+                       const std::shared_ptr<const CallSettings>& settings) {
   if (owned != nullptr) call.vector = &owned->arrays;
+  call.settings = settings.get();
   return call;
 }
 
@@ -50,6 +54,7 @@ struct GroupEntry {
   std::vector<PointCall> points;
   std::vector<CollectiveCall> collectives;
   std::vector<std::shared_ptr<const void>> kept;  // what `collectives` point to
+  std::shared_ptr<const CallSettings> points_settings;
 };
 
 struct OpenGroup {
@@ -72,7 +77,7 @@ GroupEntry& EntryFor(mycelComm* comm, mycelStream_t stream) {
   for (GroupEntry& entry : group.entries) {
     if (entry.comm == comm && entry.stream == stream) return entry;
   }
-  group.entries.push_back({comm, comm->generation.load(std::memory_order_relaxed), stream, {}, {}, {}});
+  group.entries.push_back({comm, comm->generation.load(std::memory_order_relaxed), stream, {}, {}, {}, nullptr});
   return group.entries.back();
 }
 
@@ -100,7 +105,7 @@ class Turns {
 /// NULL is the own stream of the only communicator.
 Status Enqueue(mycelStream_t stream, const std::vector<mycelComm*>& comms, const char* function,
                std::function<Status()> run) {
-  const std::lock_guard<std::mutex> lock(TicketMutex());
+  const MutexLock lock(TicketMutex());
   HostStream* queue = stream == nullptr ? comms.front()->own_stream.get() : static_cast<HostStream*>(stream);
   if (queue == nullptr) {
     return AbortedError(std::string(function) +
@@ -147,7 +152,8 @@ Status RunEntries(std::vector<GroupEntry> entries, const char* function) {
       if (first.ok()) first = place->status();
       continue;
     }
-    parts.push_back({&place->communicator(), std::move(entry.points), std::move(entry.collectives)});
+    parts.push_back(
+        {&place->communicator(), std::move(entry.points), entry.points_settings.get(), std::move(entry.collectives)});
     inside.push_back(std::move(place));
   }
   const Status ran = RunGroup(parts, [&inside](size_t part) { inside[part]->Leave(); });
@@ -218,6 +224,14 @@ mycelResult_t Refuse(const Status& status) {
   return Report(status);
 }
 
+mycelResult_t Caught(const char* function) noexcept {
+  try {
+    return Refuse(Guarded(function, []() -> Status { throw; }));
+  } catch (const std::bad_alloc&) {
+    return mycelSystemError;  // not even for the text
+  }
+}
+
 void NoteInProgress() {
   if (InGroup()) ThisGroup().in_progress = true;
 }
@@ -250,26 +264,36 @@ mycelResult_t Accepted(const mycelComm* comm, mycelStream_t stream) {
 
 mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t stream, const char* function,
                      const std::shared_ptr<const void>& kept) {
-  const auto run_now = [&call](Communicator& communicator) { return communicator.Run(call); };
   if (stream == nullptr && comm->blocking && !InGroup()) [[likely]] {
     AwaitStreams(comm);
-    const Status status = RunIn(Inside(comm, function), function, run_now);
+    CollectiveCall now;
+    const CollectiveCall* run = &call;
+    if (SettingsOfThread() != nullptr) [[unlikely]] {
+      now = call;
+      now.settings = SettingsOfThread();
+      run = &now;
+    }
+    const Status status =
+        RunIn(Inside(comm, function), function, [run](Communicator& communicator) { return communicator.Run(*run); });
     return status.ok() ? mycelSuccess : Report(status);
   }
   const Status usable = CheckStream(stream, function);
   if (!usable.ok()) return Refuse(usable);
   const Status accepted = Guarded(function, [&] {
     const auto owned = Own(call.vector, comm->rank_count);
+    const auto settings = KeptSettingsOfThread();
     if (InGroup()) {
       GroupEntry& entry = EntryFor(comm, stream);
-      entry.collectives.push_back(WithArrays(call, owned));
+      entry.collectives.push_back(Keeping(call, owned, settings));
       if (owned != nullptr) entry.kept.push_back(owned);
       if (kept != nullptr) entry.kept.push_back(kept);
+      if (settings != nullptr) entry.kept.push_back(settings);
       return OkStatus();
     }
-    return RunOrQueue(
-        comm, stream, function,
-        [call = WithArrays(call, owned), owned, kept](Communicator& communicator) { return communicator.Run(call); });
+    return RunOrQueue(comm, stream, function,
+                      [call = Keeping(call, owned, settings), owned, kept, settings](Communicator& communicator) {
+                        return communicator.Run(call);
+                      });
   });
   return accepted.ok() ? Accepted(comm, stream) : Refuse(accepted);
 }
@@ -280,22 +304,23 @@ mycelResult_t SubmitPoints(mycelComm* comm, std::span<const PointCall> calls, my
   if (!usable.ok()) return Refuse(usable);
   if (InGroup()) {
     const Status added = Guarded(function, [&] {
-      std::vector<PointCall>& points = EntryFor(comm, stream).points;
-      points.insert(points.end(), calls.begin(), calls.end());
+      GroupEntry& entry = EntryFor(comm, stream);
+      entry.points.insert(entry.points.end(), calls.begin(), calls.end());
+      entry.points_settings = KeptSettingsOfThread();
       return OkStatus();
     });
     return added.ok() ? mycelSuccess : Refuse(added);
   }
   if (stream == nullptr && comm->blocking) {
     AwaitStreams(comm);
-    return Report(RunIn(Inside(comm, function), function,
-                        [calls](Communicator& communicator) { return communicator.RunPoints(calls); }));
+    return Report(RunIn(Inside(comm, function), function, [calls](Communicator& communicator) {
+      return communicator.RunPoints(calls, SettingsOfThread());
+    }));
   }
   const Status queued = Guarded(function, [&] {
     return RunOrQueue(comm, stream, function,
-                      [kept = std::vector<PointCall>(calls.begin(), calls.end())](Communicator& communicator) {
-                        return communicator.RunPoints(kept);
-                      });
+                      [kept = std::vector<PointCall>(calls.begin(), calls.end()), settings = KeptSettingsOfThread()](
+                          Communicator& communicator) { return communicator.RunPoints(kept, settings.get()); });
   });
   return queued.ok() ? Accepted(comm, stream) : Report(queued);
 }
@@ -309,7 +334,7 @@ mycelResult_t mycelGroupStart(void) {
   return mycelSuccess;
 }
 
-mycelResult_t mycelGroupEnd(void) {
+mycelResult_t mycelGroupEnd(void) try {
   if (mycel::t_depth == 0) {
     return mycel::Report(mycel::InvalidUsage("mycelGroupEnd: no group is open; call mycelGroupStart first"));
   }
@@ -320,6 +345,8 @@ mycelResult_t mycelGroupEnd(void) {
   const mycel::Status status = mycel::Guarded(
       "mycelGroupEnd", [&closed, &in_progress] { return mycel::EndGroup(std::move(closed), &in_progress); });
   return status.ok() && in_progress ? mycelInProgress : mycel::Report(status);
+} catch (...) {
+  return mycel::Caught("mycelGroupEnd");
 }
 
 }  // extern "C"

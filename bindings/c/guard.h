@@ -2,6 +2,8 @@
 // anything else that a library of ours throws.
 #pragma once
 
+#include <cxxabi.h>
+
 #include <exception>
 #include <new>
 #include <string>
@@ -10,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/c/mycel.h"
 #include "core/base/status.h"
 
 namespace mycel {
@@ -25,8 +28,16 @@ Status Guarded(const char* function, F&& f) {
     return SystemError(std::string(function) + ": the system refuses a thread or a lock (" + error.what() + ")");
   } catch (const std::exception& error) {
     return InternalError(std::string(function) + ": " + error.what());
+  } catch (const abi::__forced_unwind&) {
+    throw;  // the thread is being cancelled, which nobody may stop
+  } catch (...) {
+    return InternalError(std::string(function) + ": something was thrown that is no std::exception");
   }
 }
+
+/// For the end of a function of the C API, `try { ... } catch (...) { return Caught(...); }`: reports what was thrown.
+/// Inside a group it is remembered as a refused argument is.
+mycelResult_t Caught(const char* function) noexcept;
 
 /// Runs run(i) for each i < count on a thread of its own and waits for all. `refused(i, error)` instead, on the calling
 /// thread, where the system gives no thread.

@@ -20,9 +20,9 @@ std::atomic<uint32_t> g_generation{1};
 
 /// Handles that may be used again. Leaked on purpose: a stale pointer must stay readable.
 struct HandlePool {
-  std::mutex mutex;
-  std::deque<mycelComm> all;
-  std::deque<mycelComm*> free;
+  Mutex mutex;
+  std::deque<mycelComm> all ABSL_GUARDED_BY(mutex);
+  std::deque<mycelComm*> free ABSL_GUARDED_BY(mutex);
 };
 
 /// So many ended handles are kept back before one is used again: a stale pointer stays recognisable as long as that.
@@ -41,14 +41,14 @@ HandlePool& Pool() {
 }
 
 /// A child of fork makes communicators of its own: no lock may stay with a thread that it does not have.
-void BeforeFork() {
-  Pool().mutex.lock();
-  TicketMutex().lock();
+void BeforeFork() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  Pool().mutex.Lock();
+  TicketMutex().Lock();
 }
 
-void AfterFork() {
-  TicketMutex().unlock();
-  Pool().mutex.unlock();
+void AfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  TicketMutex().Unlock();
+  Pool().mutex.Unlock();
 }
 
 void AfterForkInChild() {
@@ -107,7 +107,7 @@ Status CheckUncommon(const mycelComm& handle, uint64_t magic, const char* functi
 /// One that nobody else has.
 mycelComm* TakeHandle() {
   HandlePool& pool = Pool();
-  const std::lock_guard<std::mutex> lock(pool.mutex);
+  const MutexLock lock(pool.mutex);
   mycelComm* handle = nullptr;
   if (pool.free.size() <= kEndedKept) {
     handle = &pool.all.emplace_back();
@@ -125,8 +125,9 @@ void Fill(mycelComm* handle, Composed composed) {
   handle->rank_count = composed.communicator->rank_count();
   handle->plans_vectors = composed.communicator->plans_vectors();
   handle->blocking = composed.lineage->config.is_blocking();
+  const MutexLock tickets(TicketMutex());
   if (!handle->blocking) handle->own_stream = std::make_unique<HostStream>();
-  const std::lock_guard<std::mutex> fields(handle->mutex);
+  const MutexLock fields(handle->mutex);
   handle->lineage = std::move(composed.lineage);
   handle->communicator = std::move(composed.communicator);
 }
@@ -136,8 +137,8 @@ void Reclaim(mycelComm* handle) {
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<HostStream> stream;
   {
-    const std::lock_guard<std::mutex> tickets(TicketMutex());
-    const std::lock_guard<std::mutex> lock(handle->mutex);
+    const MutexLock tickets(TicketMutex());
+    const MutexLock lock(handle->mutex);
     communicator = std::move(handle->communicator);
     stream = std::move(handle->own_stream);
     handle->lineage.reset();
@@ -148,7 +149,7 @@ void Reclaim(mycelComm* handle) {
     handle->queued.store(0, std::memory_order_relaxed);
     handle->next_ticket = 0;
     handle->serving = 0;
-    handle->changed.notify_all();
+    handle->changed.NotifyAll();
   }
   communicator.reset();
   ForgetWindows(handle, handle->generation.load(std::memory_order_relaxed) - 1);
@@ -156,12 +157,22 @@ void Reclaim(mycelComm* handle) {
   // Its worker may wait for its turn inside, to find that there is none.
   stream.reset();
   HandlePool& pool = Pool();
-  const std::lock_guard<std::mutex> lock(pool.mutex);
+  const MutexLock lock(pool.mutex);
   pool.free.push_back(handle);
 }
 
+/// Whether an operation may run: also where its communicator has ended, which it will find.
+bool HasTurn(const mycelComm& handle, const Ticket& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(handle.mutex) {
+  return handle.generation.load(std::memory_order_relaxed) != ticket.generation || handle.serving == ticket.number;
+}
+
+bool HasQueued(const mycelComm& handle) {
+  // acquire: pairs with the release in TurnOver.
+  return handle.queued.load(std::memory_order_acquire) != 0;
+}
+
 /// So long an abort waits for the thread inside: it notices within a millisecond, unless it is making a plan.
-constexpr uint64_t kAbortNs = 800'000'000;
+constexpr int64_t kAbortNs = 800'000'000;
 
 }  // namespace
 
@@ -194,7 +205,7 @@ void FinishStart(mycelComm* handle, StatusOr<Composed> composed) {
   }
   const uint64_t next = status.ok() ? kMycelLive : kMycelUnstarted;
   if (!status.ok()) {
-    const std::lock_guard<std::mutex> lock(handle->mutex);
+    const MutexLock lock(handle->mutex);
     handle->communicator.reset();
     handle->start_error = status;
   }
@@ -209,7 +220,7 @@ void FinishStart(mycelComm* handle, StatusOr<Composed> composed) {
 
 void GiveUpAllStarts() {
   HandlePool& pool = Pool();
-  const std::lock_guard<std::mutex> lock(pool.mutex);
+  const MutexLock lock(pool.mutex);
   for (mycelComm& handle : pool.all) {
     uint64_t starting = kMycelStarting;
     // relaxed: the thread that starts it only needs to see that the word has changed.
@@ -268,7 +279,7 @@ Status EndCommunicator(mycelComm* handle, bool aborted, const char* function) {
   bool stopped = false;
   if (aborted) {
     // Also one that another thread is destroying: that thread may wait for the operation that we stop.
-    const std::lock_guard<std::mutex> lock(handle->mutex);
+    const MutexLock lock(handle->mutex);
     stopped = handle->communicator != nullptr;
     if (stopped) handle->communicator->Abort();
   }
@@ -287,8 +298,8 @@ Status EndCommunicator(mycelComm* handle, bool aborted, const char* function) {
     handle->communicator->TellAborted();
     Reclaim(handle);
   };
-  const int64_t late_ns = NowNs() + kAbortNs;
-  if (Occupy(handle, [late_ns] { return NowNs() > late_ns; })) {
+  const Deadline late = Deadline::After(kAbortNs);
+  if (Occupy(handle, [late] { return late.Passed(); })) {
     handle->communicator->TellAborted();
     Reclaim(handle);
   } else if (!RunInBackground(finish, &GiveUpAllStarts).ok()) {
@@ -300,34 +311,34 @@ Status EndCommunicator(mycelComm* handle, bool aborted, const char* function) {
 Status RevokeCommunicator(mycelComm* handle, const char* function) {
   MYCEL_RETURN_IF_ERROR(CheckHandle(handle, function, Needs::kCommunicator));
   {
-    const std::lock_guard<std::mutex> lock(handle->mutex);
+    const MutexLock lock(handle->mutex);
     if (handle->communicator == nullptr) return Ended(function);
     handle->communicator->Abort("revoked");
   }
   // Where somebody is inside who does not stop at once, that thread tells the peers itself when it fails.
-  const int64_t late_ns = NowNs() + kAbortNs;
+  const Deadline late = Deadline::After(kAbortNs);
   const auto ended = [&] { return !HasCommunicator(handle->magic.load(std::memory_order_acquire)); };
-  if (!Occupy(handle, [&] { return ended() || NowNs() > late_ns; })) return OkStatus();
+  if (!Occupy(handle, [&] { return ended() || late.Passed(); })) return OkStatus();
   if (!ended()) handle->communicator->TellAborted();
   Vacate(handle);
   return OkStatus();
 }
 
 Status ErrorOf(mycelComm* handle) {
-  const std::lock_guard<std::mutex> lock(handle->mutex);
+  const MutexLock lock(handle->mutex);
   return handle->communicator == nullptr ? handle->start_error : handle->communicator->error();
 }
 
 Status TakeAsyncError(mycelComm* handle) {
   Status error = ErrorOf(handle);
-  const std::lock_guard<std::mutex> lock(handle->mutex);
+  const MutexLock lock(handle->mutex);
   if (error.ok()) error = handle->async_error;
   handle->async_error = OkStatus();
   return error;
 }
 
 std::shared_ptr<const Lineage> LineageOf(mycelComm* handle) {
-  const std::lock_guard<std::mutex> lock(handle->mutex);
+  const MutexLock lock(handle->mutex);
   return handle->lineage;
 }
 
@@ -337,8 +348,8 @@ void TakeNoMoreOperations(mycelComm* handle) {
   handle->magic.compare_exchange_strong(live, kMycelFinalized, std::memory_order_relaxed);
 }
 
-std::mutex& TicketMutex() {
-  static std::mutex mutex;
+Mutex& TicketMutex() {
+  static Mutex mutex;
   return mutex;
 }
 
@@ -361,27 +372,25 @@ void ReturnTickets(const std::vector<Ticket>& tickets) {
 
 void AwaitTurn(const Ticket& ticket) {
   mycelComm* handle = ticket.handle;
-  std::unique_lock<std::mutex> lock(handle->mutex);
-  handle->changed.wait(lock, [&] {
-    return handle->generation.load(std::memory_order_relaxed) != ticket.generation || handle->serving == ticket.number;
-  });
+  const MutexLock lock(handle->mutex);
+  while (!HasTurn(*handle, ticket)) handle->changed.Wait(handle->mutex);
 }
 
 void PassTurn(const Ticket& ticket) {
   mycelComm* handle = ticket.handle;
-  const std::lock_guard<std::mutex> lock(handle->mutex);
+  const MutexLock lock(handle->mutex);
   if (handle->generation.load(std::memory_order_relaxed) != ticket.generation) return;
   ++handle->serving;
-  handle->changed.notify_all();
+  handle->changed.NotifyAll();
 }
 
 void TurnOver(const Ticket& ticket) {
   mycelComm* handle = ticket.handle;
-  const std::lock_guard<std::mutex> lock(handle->mutex);
+  const MutexLock lock(handle->mutex);
   if (handle->generation.load(std::memory_order_relaxed) != ticket.generation) return;
   // release: whoever sees 0 sees what the operation wrote; pairs with the acquire in AwaitStreams.
   handle->queued.fetch_sub(1, std::memory_order_release);
-  handle->changed.notify_all();
+  handle->changed.NotifyAll();
 }
 
 void TurnDone(const Ticket& ticket) {
@@ -390,17 +399,16 @@ void TurnDone(const Ticket& ticket) {
 }
 
 void NoteAsyncError(const Ticket& ticket, const Status& status) {
-  const std::lock_guard<std::mutex> lock(ticket.handle->mutex);
+  const MutexLock lock(ticket.handle->mutex);
   if (ticket.handle->generation.load(std::memory_order_relaxed) != ticket.generation) return;
   if (ticket.handle->async_error.ok()) ticket.handle->async_error = status;
 }
 
 void AwaitStreams(mycelComm* handle) {
-  // acquire: pairs with the release in TurnDone.
-  if (handle->queued.load(std::memory_order_acquire) == 0) [[likely]]
+  if (!HasQueued(*handle)) [[likely]]
     return;
-  std::unique_lock<std::mutex> lock(handle->mutex);
-  handle->changed.wait(lock, [handle] { return handle->queued.load(std::memory_order_acquire) == 0; });
+  const MutexLock lock(handle->mutex);
+  while (HasQueued(*handle)) handle->changed.Wait(handle->mutex);
 }
 
 }  // namespace mycel

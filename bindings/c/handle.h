@@ -11,7 +11,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -19,6 +18,7 @@
 
 #include "bindings/c/mycel.h"
 #include "bindings/c/stream.h"
+#include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/runtime/communicator.h"
 
@@ -33,6 +33,11 @@ inline constexpr uint64_t kMycelFinalized = 0x6d7963656c2d6669ULL;  // live, but
 inline constexpr uint64_t kMycelStarting = 0x6d7963656c2d7374ULL;   // there is no communicator yet
 inline constexpr uint64_t kMycelUnstarted = 0x6d7963656c2d6e6fULL;  // and there will be none: see start_error
 
+namespace mycel {
+/// Held from TakeTickets until the operation is in its stream. Goes before the mutex of a handle.
+Mutex& TicketMutex();
+}  // namespace mycel
+
 struct mycelComm {
   const uint64_t made_here = kMycelHandle;  // tells a handle that has ended from memory that never was one
   std::atomic<uint64_t> magic{0};
@@ -44,17 +49,17 @@ struct mycelComm {
   bool plans_vectors = false;  // CommunicatorParts::plans_vectors
   bool blocking = true;        // false: operations with a NULL stream are queued on own_stream
   uint32_t process_generation = 0;
+  mycel::Mutex mutex;
+  mycel::Condition changed;  // queued reached 0, or serving moved
   // Exchanged under both `busy` and `mutex`: whoever holds one of them may use it.
   std::unique_ptr<mycel::Communicator> communicator;
-  std::unique_ptr<mycel::HostStream> own_stream;  // guarded by TicketMutex; null when blocking
-  std::shared_ptr<const mycel::Lineage> lineage;  // guarded by `mutex`
-  mycel::Status start_error;                      // guarded by `mutex`: why there is no communicator
-  mycel::Status async_error;                      // guarded by `mutex`: of an operation on own_stream; not told yet
-  std::atomic<int32_t> queued{0};                 // operations on streams that have not finished; of this generation
-  uint64_t next_ticket = 0;                       // of the next stream operation; guarded by the mutex of TakeTickets
-  uint64_t serving = 0;                           // ticket whose turn it is; guarded by `mutex`
-  std::mutex mutex;
-  std::condition_variable changed;  // queued reached 0, or serving moved
+  std::unique_ptr<mycel::HostStream> own_stream ABSL_GUARDED_BY(mycel::TicketMutex());  // null when blocking
+  std::shared_ptr<const mycel::Lineage> lineage ABSL_GUARDED_BY(mutex);
+  mycel::Status start_error ABSL_GUARDED_BY(mutex);  // why there is no communicator
+  mycel::Status async_error ABSL_GUARDED_BY(mutex);  // of an operation on own_stream; not told yet
+  std::atomic<int32_t> queued{0};                    // operations on streams that have not finished; of this generation
+  uint64_t next_ticket ABSL_GUARDED_BY(mycel::TicketMutex()) = 0;  // of the next stream operation
+  uint64_t serving ABSL_GUARDED_BY(mutex) = 0;                     // ticket whose turn it is
 };
 
 namespace mycel {
@@ -129,11 +134,9 @@ struct Ticket {
 };
 /// Tickets for one operation on several communicators, and `queue` called before anybody else takes one, so that no two
 /// operations wait for each other.
-std::vector<Ticket> TakeTickets(const std::vector<mycelComm*>& handles);
+std::vector<Ticket> TakeTickets(const std::vector<mycelComm*>& handles) ABSL_EXCLUSIVE_LOCKS_REQUIRED(TicketMutex());
 /// Of an operation that never came into its stream; TicketMutex is still held.
-void ReturnTickets(const std::vector<Ticket>& tickets);
-/// Held from TakeTickets until the operation is in its stream.
-std::mutex& TicketMutex();
+void ReturnTickets(const std::vector<Ticket>& tickets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(TicketMutex());
 /// Waits until all operations with earlier tickets are done.
 void AwaitTurn(const Ticket& ticket);
 void TurnDone(const Ticket& ticket);

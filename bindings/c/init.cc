@@ -107,7 +107,7 @@ mycelResult_t mycelGetVersion(int* version) {
 
 const char* mycelGetErrorString(mycelResult_t result) { return mycel::TextOf(result); }
 
-const char* mycelGetLastError(mycelComm_t comm) {
+const char* mycelGetLastError(mycelComm_t comm) try {
   thread_local std::string text;
   text = mycel::LastReported();
   if (comm != nullptr && mycel::CheckHandle(comm, "mycelGetLastError", Needs::kHandle).ok()) {
@@ -115,37 +115,50 @@ const char* mycelGetLastError(mycelComm_t comm) {
     if (!error.ok()) text = mycel::StatusMessage(error);
   }
   return text.c_str();
+} catch (const std::bad_alloc&) {
+  return "the system refuses memory for the last error's text";
 }
 
-mycelResult_t mycelGetUniqueId(mycelUniqueId* id) {
+mycelResult_t mycelGetUniqueId(mycelUniqueId* id) try {
   if (id == nullptr) return Report(InvalidArgument("mycelGetUniqueId: id is NULL"));
   const mycel::StatusOr<mycel::UniqueId> made = mycel::NewUniqueId();
   if (!made.ok()) return Report(made.status());
   static_assert(sizeof(made->bytes) == MYCEL_UNIQUE_ID_BYTES);
   std::memcpy(id->internal, made->bytes, MYCEL_UNIQUE_ID_BYTES);
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelGetUniqueId");
 }
 
-mycelResult_t mycelCommInitRank(mycelComm_t* comm, int nranks, mycelUniqueId id, int rank) {
+mycelResult_t mycelCommInitRank(mycelComm_t* comm, int nranks, mycelUniqueId id, int rank) try {
   return mycel::AcceptInitRank(comm, nranks, id, rank, nullptr, "mycelCommInitRank");
+} catch (...) {
+  return mycel::Caught("mycelCommInitRank");
 }
 
 mycelResult_t mycelCommInitRankConfig(mycelComm_t* comm, int nranks, mycelUniqueId id, int rank,
-                                      const mycelConfig_t* config) {
+                                      const mycelConfig_t* config) try {
   return mycel::AcceptInitRank(comm, nranks, id, rank, config, "mycelCommInitRankConfig");
+} catch (...) {
+  return mycel::Caught("mycelCommInitRankConfig");
 }
 
-mycelResult_t mycelCommInitAll(mycelComm_t* comms, int ndev, const int* devlist) {
+mycelResult_t mycelCommInitAll(mycelComm_t* comms, int ndev, const int* devlist) try {
   (void)devlist;  // host ranks have no device number
   return mycel::AcceptInitAll(comms, ndev, nullptr, "mycelCommInitAll");
+} catch (...) {
+  return mycel::Caught("mycelCommInitAll");
 }
 
-mycelResult_t mycelCommInitAllConfig(mycelComm_t* comms, int ndev, const int* devlist, const mycelConfig_t* config) {
+mycelResult_t mycelCommInitAllConfig(mycelComm_t* comms, int ndev, const int* devlist,
+                                     const mycelConfig_t* config) try {
   (void)devlist;
   return mycel::AcceptInitAll(comms, ndev, config, "mycelCommInitAllConfig");
+} catch (...) {
+  return mycel::Caught("mycelCommInitAllConfig");
 }
 
-mycelResult_t mycelCommFinalize(mycelComm_t comm) {
+mycelResult_t mycelCommFinalize(mycelComm_t comm) try {
   const Status status = mycel::CheckHandle(comm, "mycelCommFinalize", Needs::kCommunicator);
   if (!status.ok()) return Report(status);
   const uint64_t generation = comm->generation.load(std::memory_order_relaxed);
@@ -158,27 +171,35 @@ mycelResult_t mycelCommFinalize(mycelComm_t comm) {
   }
   if (!error.ok()) return Report(error);
   return comm->queued.load(std::memory_order_acquire) > 0 ? mycelInProgress : mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelCommFinalize");
 }
 
-mycelResult_t mycelCommDestroy(mycelComm_t comm) {
+mycelResult_t mycelCommDestroy(mycelComm_t comm) try {
   if (comm == nullptr) return mycelSuccess;
   const Status status = mycel::CheckHandle(comm, "mycelCommDestroy", Needs::kHandle);
   if (!status.ok()) return Report(status);
   mycel::AwaitStreams(comm);
   return Report(mycel::EndCommunicator(comm, false, "mycelCommDestroy"));
+} catch (...) {
+  return mycel::Caught("mycelCommDestroy");
 }
 
-mycelResult_t mycelCommAbort(mycelComm_t comm) {
+mycelResult_t mycelCommAbort(mycelComm_t comm) try {
   if (comm == nullptr) return Report(mycel::CheckHandle(comm, "mycelCommAbort"));
   return Report(mycel::EndCommunicator(comm, true, "mycelCommAbort"));
+} catch (...) {
+  return mycel::Caught("mycelCommAbort");
 }
 
-mycelResult_t mycelCommRevoke(mycelComm_t comm, int revokeFlags) {
+mycelResult_t mycelCommRevoke(mycelComm_t comm, int revokeFlags) try {
   if (revokeFlags != MYCEL_REVOKE_DEFAULT) {
     return Report(InvalidArgument("mycelCommRevoke: revokeFlags is " + std::to_string(revokeFlags) +
                                   ", not MYCEL_REVOKE_DEFAULT"));
   }
   return Report(mycel::RevokeCommunicator(comm, "mycelCommRevoke"));
+} catch (...) {
+  return mycel::Caught("mycelCommRevoke");
 }
 
 }  // extern "C"

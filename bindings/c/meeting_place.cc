@@ -2,10 +2,10 @@
 
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "core/base/env.h"
+#include "core/base/mutex.h"
 #include "transport/bootstrap/tcp.h"
 
 namespace mycel {
@@ -13,9 +13,9 @@ namespace {
 
 /// Meetings of this process by number. The number is the first 8 bytes of the place.
 struct Meetings {
-  std::mutex mutex;
-  uint64_t last = 0;
-  std::map<uint64_t, std::weak_ptr<Meeting>> open;
+  Mutex mutex;
+  uint64_t last ABSL_GUARDED_BY(mutex) = 0;
+  std::map<uint64_t, std::weak_ptr<Meeting>> open ABSL_GUARDED_BY(mutex);
 };
 
 Meetings& OfProcess() {
@@ -41,7 +41,7 @@ StatusOr<HostedPlace> HostPlace(bool one_process, int32_t rank_count) {
   }
   place.meeting = Meeting::Make(rank_count);
   Meetings& meetings = OfProcess();
-  const std::lock_guard<std::mutex> lock(meetings.mutex);
+  const MutexLock lock(meetings.mutex);
   std::erase_if(meetings.open, [](const auto& entry) { return entry.second.expired(); });
   const uint64_t number = ++meetings.last;
   meetings.open[number] = place.meeting;
@@ -50,14 +50,14 @@ StatusOr<HostedPlace> HostPlace(bool one_process, int32_t rank_count) {
 }
 
 StatusOr<std::unique_ptr<Bootstrap>> JoinPlace(const UniqueId& id, bool one_process, Rank rank, int32_t rank_count,
-                                               SteadyTime deadline) {
+                                               Deadline deadline) {
   if (!one_process) return JoinTcp(id, rank, rank_count, deadline);
   uint64_t number = 0;
   std::memcpy(&number, id.bytes, sizeof(number));
   std::shared_ptr<Meeting> meeting;
   {
     Meetings& meetings = OfProcess();
-    const std::lock_guard<std::mutex> lock(meetings.mutex);
+    const MutexLock lock(meetings.mutex);
     const auto found = meetings.open.find(number);
     if (found != meetings.open.end()) meeting = found->second.lock();
   }

@@ -23,6 +23,6 @@ struct HostedPlace {
 StatusOr<HostedPlace> HostPlace(bool one_process, int32_t rank_count);
 /// Blocks until all ranks have joined. Statuses of JoinTcp.
 StatusOr<std::unique_ptr<Bootstrap>> JoinPlace(const UniqueId& id, bool one_process, Rank rank, int32_t rank_count,
-                                               SteadyTime deadline);
+                                               Deadline deadline);
 
 }  // namespace mycel

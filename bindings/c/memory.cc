@@ -2,13 +2,13 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "bindings/c/guard.h"
 #include "bindings/c/mycel.h"
 #include "bindings/c/status_map.h"
+#include "core/base/mutex.h"
 #include "transport/shm/shared_block.h"
 
 namespace mycel {
@@ -21,8 +21,8 @@ struct Allocation {
 
 /// By the address that the user has. Leaked on purpose: blocks may be freed by static destructors.
 struct Allocations {
-  std::mutex mutex;
-  std::map<const std::byte*, Allocation> all;
+  Mutex mutex;
+  std::map<const std::byte*, Allocation> all ABSL_GUARDED_BY(mutex);
 };
 
 Allocations& OfProcess() {
@@ -30,8 +30,9 @@ Allocations& OfProcess() {
   return *allocations;
 }
 
-/// The allocation that `address` lies in, or null; `mutex` is held.
-Allocation* Containing(Allocations& allocations, const std::byte* address, size_t bytes) {
+/// The allocation that `address` lies in, or null.
+Allocation* Containing(Allocations& allocations, const std::byte* address, size_t bytes)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(allocations.mutex) {
   auto after = allocations.all.upper_bound(address);
   if (after == allocations.all.begin()) return nullptr;
   Allocation& found = std::prev(after)->second;
@@ -41,7 +42,7 @@ Allocation* Containing(Allocations& allocations, const std::byte* address, size_
 
 Status Free(void* pointer) {
   Allocations& allocations = OfProcess();
-  const std::lock_guard<std::mutex> lock(allocations.mutex);
+  const MutexLock lock(allocations.mutex);
   const auto found = allocations.all.find(static_cast<const std::byte*>(pointer));
   if (found == allocations.all.end()) {
     return InvalidArgument("mycelMemFree: the pointer is not one that mycelMemAlloc gave, or was freed before");
@@ -58,7 +59,7 @@ Status Free(void* pointer) {
 
 WindowPart UseMemory(const void* buffer, size_t bytes) {
   Allocations& allocations = OfProcess();
-  const std::lock_guard<std::mutex> lock(allocations.mutex);
+  const MutexLock lock(allocations.mutex);
   Allocation* allocation = Containing(allocations, static_cast<const std::byte*>(buffer), bytes);
   if (allocation != nullptr) {
     ++allocation->users;
@@ -73,7 +74,7 @@ WindowPart UseMemory(const void* buffer, size_t bytes) {
 void ReleaseMemory(const WindowPart& part) {
   if (part.fd < 0) return;
   Allocations& allocations = OfProcess();
-  const std::lock_guard<std::mutex> lock(allocations.mutex);
+  const MutexLock lock(allocations.mutex);
   Allocation* allocation = Containing(allocations, reinterpret_cast<const std::byte*>(part.address), part.bytes);
   if (allocation != nullptr) --allocation->users;
 }
@@ -82,7 +83,7 @@ void ReleaseMemory(const WindowPart& part) {
 
 extern "C" {
 
-mycelResult_t mycelMemAlloc(void** ptr, size_t size) {
+mycelResult_t mycelMemAlloc(void** ptr, size_t size) try {
   if (ptr == nullptr || size == 0) {
     return mycel::Report(mycel::InvalidArgument("mycelMemAlloc: ptr is NULL or size is 0"));
   }
@@ -90,16 +91,20 @@ mycelResult_t mycelMemAlloc(void** ptr, size_t size) {
     MYCEL_ASSIGN_OR_RETURN(std::unique_ptr<mycel::SharedBlock> block, mycel::SharedBlock::Make(size));
     std::byte* data = block->data();
     mycel::Allocations& allocations = mycel::OfProcess();
-    const std::lock_guard<std::mutex> lock(allocations.mutex);
+    const mycel::MutexLock lock(allocations.mutex);
     allocations.all[data].block = std::move(block);
     *ptr = data;
     return mycel::OkStatus();
   }));
+} catch (...) {
+  return mycel::Caught("mycelMemAlloc");
 }
 
-mycelResult_t mycelMemFree(void* ptr) {
+mycelResult_t mycelMemFree(void* ptr) try {
   if (ptr == nullptr) return mycelSuccess;
   return mycel::Report(mycel::Free(ptr));
+} catch (...) {
+  return mycel::Caught("mycelMemFree");
 }
 
 }  // extern "C"

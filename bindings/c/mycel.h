@@ -12,6 +12,9 @@
  *  - Every rank of a communicator calls the same collectives in the same order. A mismatch in operation, count, type,
  *    op or root is mycelInvalidUsage, not a hang: in that call on every rank that waits for another, in the next one on
  *    a rank that only sent. Every wait has a deadline (MYCEL_TIMEOUT, in seconds, default 300).
+ *  - A call that some rank cannot plan (its planner refuses it, its system refuses memory for the plan) is refused on
+ *    every rank that makes it, with that rank and its reason, before anything moves; the communicator stays usable. So
+ *    the first call of a kind and size class waits for all ranks, whatever the collective.
  *  - The first communicator of a process takes SIGUSR2 to print what every rank does and waits for, if the program has
  *    not given the signal a meaning (MYCEL_SIGNAL=off: never); `mycel status` shows the same from outside.
  *  - `stream` is NULL (run now, in the calling thread: the buffers are free again on return) or a host stream
@@ -21,8 +24,8 @@
  *  - In place is recognised by NCCL's pointer rules: allreduce, reduce, broadcast: send == recv. allgather:
  *    send == recv + rank * count. reduce_scatter: recv == send + rank * count. gather: at the root, send == recv +
  *    root * count. scatter: at the root, recv == send + root * count. alltoall: send == recv. Any other overlap of a
- *    collective's two buffers is mycelInvalidArgument (alltoallv and messages are not checked for overlap). The
- *    v-collectives say theirs.
+ *    collective's two buffers is mycelInvalidArgument (messages, and the two buffers of alltoallv, are not checked for
+ * overlap). The v-collectives say theirs.
  *  - Any element alignment is fine. Count 0 with NULL buffers is fine.
  *
  * Arithmetic, for every plan and device
@@ -279,6 +282,7 @@ MYCEL_API mycelResult_t mycelScatter(const void* sendbuff, void* recvbuff, size_
 /* sendcounts[j] elements from send + sdispls[j] go to rank j, which receives them at recv + rdispls[me]. Counts and
  * displacements in elements, arrays of nranks entries, read before return. sendcounts[j] here and recvcounts[me] at j
  * must be equal. Not in place. Displacements may have any order and leave gaps; those of empty legs are not read.
+ * Blocks may overlap in sendbuff and must not in recvbuff (mycelInvalidArgument).
  *
  * With MYCEL_PLANNER=fast, with a topology (MYCEL_TOPO) of several servers, or with a plan file for alltoallv, it is
  * planned for the whole matrix: the ranks first compare their counts (24 bytes to each other rank), and a matrix that
@@ -449,6 +453,41 @@ MYCEL_API mycelResult_t mycelWindowGetInfo(mycelWindow_t win, mycelWindowInfo* i
  * better by it (windows do). InvalidArgument. */
 MYCEL_API mycelResult_t mycelCommRegister(mycelComm_t comm, void* buff, size_t size, void** handle);
 MYCEL_API mycelResult_t mycelCommDeregister(mycelComm_t comm, void* handle);
+
+/* ---- Configs of calls -------------------------------------------------------------------------------------------- */
+
+/* What single calls ask for in place of their communicator's settings. Begin with MYCEL_CALL_CONFIG_INITIALIZER and set
+ * what you care about. Fields marked (*) must be equal on all ranks of a call, as its count must: they are compared,
+ * and a difference is mycelInvalidUsage with both sides' values. Later versions append. */
+typedef struct {
+  size_t size;          /* sizeof(mycelCallConfig_t) */
+  unsigned int magic;   /* MYCEL_CALL_CONFIG_MAGIC */
+  unsigned int version; /* MYCEL_VERSION_CODE */
+  int minLanes;         /* (*) as in mycelConfig_t; beyond the communicator's maxLanes all ranks refuse the call */
+  int maxLanes;         /* (*) */
+  int reproducible;     /* (*) 1 or 0, for reductions */
+  const char* planner;  /* (*) a planner's name or "auto"; goes before a plan file; read before return */
+  double timeout;       /* seconds that this rank waits without progress */
+} mycelCallConfig_t;
+
+#define MYCEL_CALL_CONFIG_MAGIC 0x6d79636dU
+#define MYCEL_CALL_CONFIG_INITIALIZER                                                                   \
+  {                                                                                                     \
+    sizeof(mycelCallConfig_t), MYCEL_CALL_CONFIG_MAGIC, MYCEL_VERSION_CODE, MYCEL_CONFIG_UNDEF_INT,     \
+        MYCEL_CONFIG_UNDEF_INT, MYCEL_CONFIG_UNDEF_INT, MYCEL_CONFIG_UNDEF_PTR, MYCEL_CONFIG_UNDEF_REAL \
+  }
+
+/* Operations that this thread calls from here to mycelCallConfigEnd, on whatever communicator, have this config: also
+ * those that are queued on a stream, by blocking 0 or until a group's end, whenever they run (it is read at the call).
+ * Configs nest: what the inner one leaves unset comes from those around it. A plan for each config is made once and
+ * kept, so a repeated call costs nothing more. Planner, lanes and order count for what runs by plan: the collectives,
+ * allgatherv, reduce_scatterv; alltoallv, which with a planner or lanes always runs by plan; and
+ * mycelAllToAllvPlanCreate, whose runs keep them. The timeout counts for these, messages, gatherv, scatterv and
+ * barriers; messages of a group have that of the last one. Creating communicators and windows is not affected. What it
+ * came to: mycelCommQueryLast. Local. InvalidArgument names the field; then nothing is begun. */
+MYCEL_API mycelResult_t mycelCallConfigStart(const mycelCallConfig_t* config);
+/* Ends the innermost config of this thread. InvalidUsage: none is open. */
+MYCEL_API mycelResult_t mycelCallConfigEnd(void);
 
 /* ---- Questions -------------------------------------------------------------------------------------------------- */
 

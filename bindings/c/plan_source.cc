@@ -81,6 +81,7 @@ class Source {
   /// Whether the plan file is for what is wanted.
   static bool Serves(const Plan* file, const PlanRequest& wanted) {
     if (file == nullptr || file->collective != wanted.collective || file->root != wanted.root) return false;
+    if (!wanted.planner.empty()) return false;  // the call names another
     if (!wanted.reproducible) return true;
     // The file's plan must keep the order that the request needs; if not the chooser's does.
     const Status status = CheckRankOrder(*file);
@@ -91,9 +92,13 @@ class Source {
   }
   PlanRequest ByPlanner(PlanRequest request) const {
     const bool vector = request.collective == Collective::kAllToAllV;
-    request.lanes = parts_.lanes_max;
-    request.lanes_min = parts_.lanes_min;
-    request.planner = parts_.planner == kVectorPlanner && !vector ? "auto" : parts_.planner;
+    // What the call leaves open. One bound of its own goes before the other of the communicator.
+    const int32_t least = request.lanes_min;
+    const int32_t most = request.lanes;
+    request.lanes = most != 0 ? most : std::max(parts_.lanes_max, least);
+    request.lanes_min = least != 0 ? least : std::min(parts_.lanes_min, request.lanes);
+    if (request.planner.empty()) request.planner = parts_.planner;
+    if (request.planner == kVectorPlanner && !vector) request.planner = "auto";
     return request;
   }
   PlanRequest Transposed(PlanRequest request) const {

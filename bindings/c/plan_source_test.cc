@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -21,6 +22,15 @@ namespace mycel {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// What a communicator asks for whose call leaves planner and lanes to it.
+PlanRequest Request() {
+  PlanRequest request;
+  request.planner.clear();
+  request.lanes = 0;
+  request.lanes_min = 0;
+  return request;
+}
 
 class PlanSourceTest : public testing::Test {
  protected:
@@ -50,7 +60,7 @@ TEST_F(PlanSourceTest, KeptPlansEqualThoseMadeAnew) {
     for (const CollectiveInfo& info : AllCollectives()) {
       if (info.collective == Collective::kAllToAllV) continue;
       SCOPED_TRACE(topology + " " + std::string(info.name));
-      PlanRequest request;
+      PlanRequest request = Request();
       request.collective = info.collective;
       request.bytes = 1 << 20;
       if (info.rooted) request.root = Rank(1);
@@ -91,7 +101,7 @@ TEST_F(PlanSourceTest, TheWayBackIsTheWayThereReversed) {
     parts.planner = name == "fullmesh-4" ? "direct" : "fast";
     const Topology& topology = *parts.topology;
     const auto n = static_cast<size_t>(topology.rank_count());
-    PlanRequest request, transposed;
+    PlanRequest request = Request(), transposed = Request();
     request.collective = transposed.collective = Collective::kAllToAllV;
     request.demand.resize(n * n);
     transposed.demand.resize(n * n);
@@ -128,7 +138,7 @@ TEST_F(PlanSourceTest, WithoutAWayBackItIsPlannedAnew) {
   PlanSourceParts parts = Parts("ring3", false);
   parts.planner = "direct";
   parts.topology = std::make_shared<const Topology>(*std::move(builder).Build());
-  PlanRequest request;
+  PlanRequest request = Request();
   request.collective = Collective::kAllToAllV;
   request.demand = {0, 10, 20, 30, 0, 40, 50, 60, 0};
   request.bytes = 70;
@@ -141,7 +151,7 @@ TEST_F(PlanSourceTest, WithoutAWayBackItIsPlannedAnew) {
 TEST_F(PlanSourceTest, QuickPlansAreNotKept) {
   PlanSourceParts parts = Parts("host-2", true);
   parts.kept_from_ns = int64_t{3600} * 1'000'000'000;
-  PlanRequest request;
+  PlanRequest request = Request();
   request.bytes = 1024;
   ASSERT_TRUE(MakePlanSource(parts)(request).ok());
   EXPECT_EQ(FileCount(), 0);
@@ -176,7 +186,7 @@ TEST_F(PlanSourceTest, EveryCostCounts) {
     texts.insert(Fingerprint(model));
   }
   EXPECT_EQ(texts.size(), changes.size());
-  PlanRequest request;
+  PlanRequest request = Request();
   request.bytes = 1024;
   PlanSourceParts parts = Parts("host-2", true);
   ASSERT_TRUE(MakePlanSource(parts)(request).ok());
@@ -187,14 +197,39 @@ TEST_F(PlanSourceTest, EveryCostCounts) {
   EXPECT_EQ(FileCount(), 3);
 }
 
+TEST_F(PlanSourceTest, ARequestsOwnPlannerAndLanesGoFirst) {
+  PlanSourceParts parts = Parts("host-4", false);
+  parts.planner = "ring";
+  parts.lanes_max = 2;
+  PlanRequest request = Request();
+  request.bytes = 1 << 20;
+  EXPECT_EQ(MakePlanSource(parts)(request)->planner.substr(0, 4), "ring");
+  request.planner = "direct";
+  request.lanes = request.lanes_min = 4;
+  const StatusOr<Plan> plan = MakePlanSource(parts)(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->planner.substr(0, 6), "direct");
+  size_t lanes = 0;
+  for (const RankPlan& rank : plan->ranks) lanes = std::max(lanes, rank.lanes.size());
+  EXPECT_GT(lanes, 2U);
+  // A plan file serves whoever does not name a planner.
+  request = Request();
+  request.bytes = 1 << 20;
+  parts.from_file = std::make_shared<const Plan>(*plan);
+  EXPECT_EQ(HashOf(*MakePlanSource(parts)(request)), HashOf(*plan));
+  request.planner = "ring";
+  EXPECT_EQ(MakePlanSource(parts)(request)->planner.substr(0, 4), "ring");
+}
+
 TEST_F(PlanSourceTest, AKeptPlanIsReallyUsed) {
-  PlanRequest request;
+  PlanRequest request = Request();
   request.bytes = 1 << 20;
   const PlanSourceParts parts = Parts("host-4", true);
   ASSERT_TRUE(MakePlanSource(parts)(request).ok());
   // Another right plan under the same key: no planner would give it, so whoever returns it has read it.
   PlanRequest keyed = request;
   keyed.planner = parts.planner;
+  keyed.lanes = keyed.lanes_min = 1;
   const std::string key = PlanStoreKey(PlanStoreContext(*parts.topology, Fingerprint(parts.cost)), keyed);
   const PlanStore store(folder_);
   std::optional<Plan> plan = store.Find(key, *parts.topology, keyed);

@@ -6,6 +6,7 @@
 
 #include "bindings/c/argument_checks.h"
 #include "bindings/c/group_state.h"
+#include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
 #include "bindings/c/mycel.h"
 #include "bindings/c/status_map.h"
@@ -17,23 +18,27 @@ using mycel::Status;
 
 extern "C" {
 
-mycelResult_t mycelCommCount(mycelComm_t comm, int* count) {
+mycelResult_t mycelCommCount(mycelComm_t comm, int* count) try {
   Status status = mycel::CheckHandle(comm, "mycelCommCount", Needs::kCommunicator);
   if (status.ok() && count == nullptr) status = InvalidArgument("mycelCommCount: count is NULL");
   if (!status.ok()) return Report(status);
   *count = comm->rank_count;
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelCommCount");
 }
 
-mycelResult_t mycelCommUserRank(mycelComm_t comm, int* rank) {
+mycelResult_t mycelCommUserRank(mycelComm_t comm, int* rank) try {
   Status status = mycel::CheckHandle(comm, "mycelCommUserRank", Needs::kCommunicator);
   if (status.ok() && rank == nullptr) status = InvalidArgument("mycelCommUserRank: rank is NULL");
   if (!status.ok()) return Report(status);
   *rank = comm->rank;
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelCommUserRank");
 }
 
-mycelResult_t mycelCommGetAsyncError(mycelComm_t comm, mycelResult_t* result) {
+mycelResult_t mycelCommGetAsyncError(mycelComm_t comm, mycelResult_t* result) try {
   Status status = mycel::CheckHandle(comm, "mycelCommGetAsyncError", Needs::kHandle);
   if (status.ok() && result == nullptr) status = InvalidArgument("mycelCommGetAsyncError: result is NULL");
   if (!status.ok()) return Report(status);
@@ -43,9 +48,11 @@ mycelResult_t mycelCommGetAsyncError(mycelComm_t comm, mycelResult_t* result) {
       comm->magic.load(std::memory_order_acquire) == kMycelStarting || comm->queued.load(std::memory_order_acquire) > 0;
   if (*result == mycelSuccess && busy) *result = mycelInProgress;
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelCommGetAsyncError");
 }
 
-mycelResult_t mycelCommGetStats(mycelComm_t comm, mycelCommStats* stats) {
+mycelResult_t mycelCommGetStats(mycelComm_t comm, mycelCommStats* stats) try {
   Status status = mycel::CheckHandle(comm, "mycelCommGetStats", Needs::kCommunicator);
   if (status.ok() && (stats == nullptr || stats->size != sizeof(mycelCommStats))) {
     status = InvalidArgument("mycelCommGetStats: stats is NULL or stats->size is not sizeof(mycelCommStats)");
@@ -64,9 +71,11 @@ mycelResult_t mycelCommGetStats(mycelComm_t comm, mycelCommStats* stats) {
   stats->scratch_bytes = now.scratch_bytes;
   stats->window_reads = now.window_reads;
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelCommGetStats");
 }
 
-mycelResult_t mycelCommQueryLast(mycelComm_t comm, mycelCallInfo* info) {
+mycelResult_t mycelCommQueryLast(mycelComm_t comm, mycelCallInfo* info) try {
   Status status = mycel::CheckHandle(comm, "mycelCommQueryLast", Needs::kCommunicator);
   if (status.ok() && (info == nullptr || info->size != sizeof(mycelCallInfo))) {
     status = InvalidArgument("mycelCommQueryLast: info is NULL or info->size is not sizeof(mycelCallInfo)");
@@ -88,10 +97,12 @@ mycelResult_t mycelCommQueryLast(mycelComm_t comm, mycelCallInfo* info) {
   std::snprintf(info->protocol, sizeof(info->protocol), "%s", std::string(NameOf(facts->protocol)).c_str());
   std::snprintf(info->transport, sizeof(info->transport), "%s", facts->transport.c_str());
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelCommQueryLast");
 }
 
 mycelResult_t mycelCommExplain(mycelComm_t comm, const char* collective, size_t count, mycelDataType_t datatype,
-                               char* text, size_t capacity) {
+                               char* text, size_t capacity) try {
   Status status = mycel::CheckHandle(comm, "mycelCommExplain");
   if (status.ok() && (collective == nullptr || text == nullptr || capacity == 0)) {
     status = InvalidArgument("mycelCommExplain: collective or text is NULL, or capacity is 0");
@@ -114,6 +125,8 @@ mycelResult_t mycelCommExplain(mycelComm_t comm, const char* collective, size_t 
   std::memcpy(text, explained->data(), length);
   text[length] = '\0';
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelCommExplain");
 }
 
 }  // extern "C"

@@ -1,7 +1,6 @@
 #include "bindings/c/red_op.h"
 
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
@@ -10,6 +9,7 @@
 #include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
 #include "bindings/c/status_map.h"
+#include "core/base/mutex.h"
 #include "core/plan/types.h"
 
 namespace mycel {
@@ -28,7 +28,7 @@ class RedOps {
   }
 
   StatusOr<mycelRedOp_t> Add(const mycelComm& comm, std::shared_ptr<const DynamicOp> op) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     // Those of communicators that have ended go now: nothing can name them any more.
     std::erase_if(ops_, [](const auto& entry) {
       return entry.second.comm->generation.load(std::memory_order_relaxed) != entry.second.generation;
@@ -39,13 +39,13 @@ class RedOps {
   }
 
   StatusOr<std::shared_ptr<const DynamicOp>> Find(mycelRedOp_t op, const mycelComm& comm, const char* function) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     MYCEL_RETURN_IF_ERROR(Check(op, comm, function));
     return ops_.at(op).op;
   }
 
   Status Remove(mycelRedOp_t op, const mycelComm& comm, const char* function) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     MYCEL_RETURN_IF_ERROR(Check(op, comm, function));
     ops_.erase(op);
     return OkStatus();
@@ -58,7 +58,8 @@ class RedOps {
     std::shared_ptr<const DynamicOp> op;
   };
 
-  Status Check(mycelRedOp_t op, const mycelComm& comm, const char* function) const {
+  Status Check(mycelRedOp_t op, const mycelComm& comm, const char* function) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto number = static_cast<int32_t>(op);
     const std::string text = std::string(function) + ": op " + std::to_string(number);
     if (number < kFirstDynamic || number >= next_) {
@@ -78,9 +79,9 @@ class RedOps {
     return OkStatus();
   }
 
-  std::mutex mutex_;
-  std::unordered_map<int32_t, Entry> ops_;  // guarded by mutex_, like next_
-  int32_t next_ = kFirstDynamic;
+  Mutex mutex_;
+  std::unordered_map<int32_t, Entry> ops_ ABSL_GUARDED_BY(mutex_);
+  int32_t next_ ABSL_GUARDED_BY(mutex_) = kFirstDynamic;
 };
 
 Status CheckAllowed(ReduceOp op, DataType type, const char* function) {
@@ -119,7 +120,7 @@ Status SetOp(mycelRedOp_t op, const mycelComm& comm, const char* function, Colle
 extern "C" {
 
 mycelResult_t mycelRedOpCreatePreMulSum(mycelRedOp_t* op, void* scalar, mycelDataType_t datatype,
-                                        mycelScalarResidence_t residence, mycelComm_t comm) {
+                                        mycelScalarResidence_t residence, mycelComm_t comm) try {
   constexpr const char* kFunction = "mycelRedOpCreatePreMulSum";
   return mycel::Report(mycel::Guarded(kFunction, [&]() -> mycel::Status {
     MYCEL_RETURN_IF_ERROR(mycel::CheckHandle(comm, kFunction));
@@ -142,10 +143,12 @@ mycelResult_t mycelRedOpCreatePreMulSum(mycelRedOp_t* op, void* scalar, mycelDat
     }
     return mycel::Create(op, *comm, std::move(made));
   }));
+} catch (...) {
+  return mycel::Caught("mycelRedOpCreatePreMulSum");
 }
 
 mycelResult_t mycelRedOpCreateUser(mycelRedOp_t* op, mycelUserFunction_t function, void* context, int commutes,
-                                   mycelComm_t comm) {
+                                   mycelComm_t comm) try {
   constexpr const char* kFunction = "mycelRedOpCreateUser";
   return mycel::Report(mycel::Guarded(kFunction, [&]() -> mycel::Status {
     MYCEL_RETURN_IF_ERROR(mycel::CheckHandle(comm, kFunction));
@@ -169,9 +172,11 @@ mycelResult_t mycelRedOpCreateUser(mycelRedOp_t* op, mycelUserFunction_t functio
     made->commutes = commutes != 0;
     return mycel::Create(op, *comm, std::move(made));
   }));
+} catch (...) {
+  return mycel::Caught("mycelRedOpCreateUser");
 }
 
-mycelResult_t mycelRedOpDestroy(mycelRedOp_t op, mycelComm_t comm) {
+mycelResult_t mycelRedOpDestroy(mycelRedOp_t op, mycelComm_t comm) try {
   constexpr const char* kFunction = "mycelRedOpDestroy";
   mycel::Status status = mycel::CheckHandle(comm, kFunction);
   if (status.ok() && mycel::IsReduceOp(op)) {
@@ -180,6 +185,8 @@ mycelResult_t mycelRedOpDestroy(mycelRedOp_t op, mycelComm_t comm) {
   }
   if (status.ok()) status = mycel::RedOps::Get().Remove(op, *comm, kFunction);
   return mycel::Report(status);
+} catch (...) {
+  return mycel::Caught("mycelRedOpDestroy");
 }
 
 }  // extern "C"

@@ -6,6 +6,7 @@
 
 #include "bindings/c/creation.h"
 #include "bindings/c/group_state.h"
+#include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
 #include "bindings/c/meeting_place.h"
 #include "bindings/c/mycel.h"
@@ -124,8 +125,10 @@ mycelResult_t AcceptShrink(mycelComm_t comm, const int* excluded, int count, myc
 extern "C" {
 
 mycelResult_t mycelCommShrink(mycelComm_t comm, const int* excludeRanksList, int excludeRanksCount,
-                              mycelComm_t* newcomm, const mycelConfig_t* config, int shrinkFlags) {
+                              mycelComm_t* newcomm, const mycelConfig_t* config, int shrinkFlags) try {
   return mycel::AcceptShrink(comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags);
+} catch (...) {
+  return mycel::Caught("mycelCommShrink");
 }
 
 }  // extern "C"

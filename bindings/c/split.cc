@@ -154,7 +154,7 @@ mycelResult_t AcceptSplit(mycelComm_t comm, const Wish& wish, mycelComm_t* newco
   // The turn on the parent is taken now, so that what the caller does next on it comes after.
   Ticket ticket;
   {
-    const std::lock_guard<std::mutex> lock(TicketMutex());
+    const MutexLock lock(TicketMutex());
     ticket = TakeTickets({comm}).front();
   }
   const auto recipe = [comm, lineage, wish, wanted, function, ticket] {
@@ -184,12 +184,17 @@ mycelResult_t AcceptSplit(mycelComm_t comm, const Wish& wish, mycelComm_t* newco
 
 extern "C" {
 
-mycelResult_t mycelCommSplit(mycelComm_t comm, int color, int key, mycelComm_t* newcomm, const mycelConfig_t* config) {
+mycelResult_t mycelCommSplit(mycelComm_t comm, int color, int key, mycelComm_t* newcomm,
+                             const mycelConfig_t* config) try {
   return mycel::AcceptSplit(comm, {color, key}, newcomm, config, "mycelCommSplit");
+} catch (...) {
+  return mycel::Caught("mycelCommSplit");
 }
 
-mycelResult_t mycelCommDup(mycelComm_t comm, mycelComm_t* newcomm, const mycelConfig_t* config) {
+mycelResult_t mycelCommDup(mycelComm_t comm, mycelComm_t* newcomm, const mycelConfig_t* config) try {
   return mycel::AcceptSplit(comm, {0, 0}, newcomm, config, "mycelCommDup");
+} catch (...) {
+  return mycel::Caught("mycelCommDup");
 }
 
 }  // extern "C"

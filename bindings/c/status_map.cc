@@ -1,5 +1,7 @@
 #include "bindings/c/status_map.h"
 
+#include <new>
+
 namespace mycel {
 namespace {
 
@@ -68,7 +70,11 @@ const char* TextOf(mycelResult_t result) {
 }
 
 mycelResult_t Report(const Status& status) {
-  if (!status.ok()) LastErrorSlot() = StatusMessage(status);
+  try {
+    if (!status.ok()) LastErrorSlot() = StatusMessage(status);
+  } catch (const std::bad_alloc&) {
+    LastErrorSlot().clear();  // better no text than an old one
+  }
   return ResultOf(status);
 }
 

@@ -13,39 +13,49 @@
 namespace mycel {
 namespace {
 
-std::mutex& LiveMutex() {
-  static std::mutex mutex;
-  return mutex;
-}
+struct Live {
+  Mutex mutex;
+  std::set<const void*> streams ABSL_GUARDED_BY(mutex);
+};
 
-std::set<const void*>& LiveStreams() {
-  static auto* streams = new std::set<const void*>();  // outlives every static destructor that may still use a stream
-  return *streams;
+Live& OfProcess() {
+  static auto* live = new Live();  // outlives every static destructor that may still use a stream
+  return *live;
 }
 
 }  // namespace
 
-HostStream::HostStream() : process_((WatchForks(), ProcessGeneration())), worker_([this] { Work(); }) {
-  const std::lock_guard<std::mutex> lock(LiveMutex());
-  LiveStreams().insert(this);
+HostStream::HostStream() : process_((WatchForks(), ProcessGeneration())) {
+  Live& live = OfProcess();
+  const MutexLock lock(live.mutex);
+  const auto place = live.streams.insert(this).first;
+  // Last: a thread that runs may not be left behind by what is thrown.
+  try {
+    worker_ = std::thread([this] { Work(); });
+  } catch (...) {
+    live.streams.erase(place);
+    throw;
+  }
 }
 
 HostStream::~HostStream() {
   {
-    const std::lock_guard<std::mutex> lock(LiveMutex());
-    LiveStreams().erase(this);
+    Live& live = OfProcess();
+    const MutexLock lock(live.mutex);
+    live.streams.erase(this);
   }
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     closing_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   worker_.join();
 }
 
 Status HostStream::CheckHandle(const void* handle, const char* function) {
-  const std::lock_guard<std::mutex> lock(LiveMutex());
-  if (LiveStreams().count(handle) == 0) {
+  Live& live = OfProcess();
+  const MutexLock lock(live.mutex);
+  if (live.streams.count(handle) == 0) {
     return InvalidArgument(std::string(function) + ": the stream was not made by mycelStreamCreate, or is destroyed");
   }
   if (static_cast<const HostStream*>(handle)->process_ == ProcessGeneration()) return OkStatus();
@@ -55,17 +65,17 @@ Status HostStream::CheckHandle(const void* handle, const char* function) {
 
 void HostStream::Enqueue(std::function<Status()> work) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     queue_.push_back(std::move(work));
     ++enqueued_;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 Status HostStream::Synchronize() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const uint64_t target = enqueued_;
-  changed_.wait(lock, [this, target] { return finished_ >= target; });
+  while (finished_ < target) changed_.Wait(mutex_);
   Status status = error_;
   error_ = OkStatus();
   return status;
@@ -73,45 +83,53 @@ Status HostStream::Synchronize() {
 
 void HostStream::Work() {
   pthread_setname_np(pthread_self(), "mycel-stream");
-  std::unique_lock<std::mutex> lock(mutex_);
+  mutex_.Lock();
   while (true) {
-    changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
-    if (queue_.empty()) return;
+    while (!closing_ && queue_.empty()) changed_.Wait(mutex_);
+    if (queue_.empty()) break;
     std::function<Status()> work = std::move(queue_.front());
     queue_.pop_front();
-    lock.unlock();
+    mutex_.Unlock();
     const Status status = work();
-    lock.lock();
+    work = nullptr;
+    mutex_.Lock();
     if (!status.ok() && error_.ok()) error_ = status;
     ++finished_;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
+  mutex_.Unlock();
 }
 
 }  // namespace mycel
 
 extern "C" {
 
-mycelResult_t mycelStreamCreate(mycelStream_t* stream) {
+mycelResult_t mycelStreamCreate(mycelStream_t* stream) try {
   if (stream == nullptr) return mycel::Report(mycel::InvalidArgument("mycelStreamCreate: stream is NULL"));
   return mycel::Report(mycel::Guarded("mycelStreamCreate", [stream] {
     *stream = new mycel::HostStream();
     return mycel::OkStatus();
   }));
+} catch (...) {
+  return mycel::Caught("mycelStreamCreate");
 }
 
-mycelResult_t mycelStreamSynchronize(mycelStream_t stream) {
+mycelResult_t mycelStreamSynchronize(mycelStream_t stream) try {
   const mycel::Status usable = mycel::HostStream::CheckHandle(stream, "mycelStreamSynchronize");
   if (!usable.ok()) return mycel::Report(usable);
   return mycel::Report(static_cast<mycel::HostStream*>(stream)->Synchronize());
+} catch (...) {
+  return mycel::Caught("mycelStreamSynchronize");
 }
 
-mycelResult_t mycelStreamDestroy(mycelStream_t stream) {
+mycelResult_t mycelStreamDestroy(mycelStream_t stream) try {
   if (stream == nullptr) return mycelSuccess;
   const mycel::Status usable = mycel::HostStream::CheckHandle(stream, "mycelStreamDestroy");
   if (!usable.ok()) return mycel::Report(usable);
   delete static_cast<mycel::HostStream*>(stream);
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelStreamDestroy");
 }
 
 }  // extern "C"

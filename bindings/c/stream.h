@@ -1,18 +1,17 @@
 // Host streams: a queue with a worker thread.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 
+#include "core/base/mutex.h"
 #include "core/base/status.h"
 
 namespace mycel {
 
-/// Thread-safe. Fields below `mutex_` are guarded by it.
+/// Thread-safe.
 class HostStream {
  public:
   HostStream();
@@ -29,13 +28,13 @@ class HostStream {
  private:
   void Work();
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<Status()>> queue_;
-  uint64_t enqueued_ = 0;
-  uint64_t finished_ = 0;
-  Status error_;
-  bool closing_ = false;
+  Mutex mutex_;
+  Condition changed_;
+  std::deque<std::function<Status()>> queue_ ABSL_GUARDED_BY(mutex_);
+  uint64_t enqueued_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t finished_ ABSL_GUARDED_BY(mutex_) = 0;
+  Status error_ ABSL_GUARDED_BY(mutex_);
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   const uint32_t process_;  // ProcessGeneration of its maker: a child of fork has no worker
   std::thread worker_;
 };

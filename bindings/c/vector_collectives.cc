@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "bindings/c/argument_checks.h"
+#include "bindings/c/block_places.h"
 #include "bindings/c/group_state.h"
+#include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
 #include "bindings/c/mycel.h"
 #include "bindings/c/red_op.h"
@@ -16,70 +18,21 @@
 namespace mycel {
 namespace {
 
-constexpr uint64_t kBytesMax = uint64_t{1} << 62;
-
 Status NullArgument(const char* function, const char* name) {
   return InvalidArgument(std::string(function) + ": " + name + " is NULL");
 }
-
-std::string ListName(const char* name, int32_t index) { return std::string(name) + "[" + std::to_string(index) + "]"; }
 
 /// The counts' sum, if it and the type's size give no more than 2^62 bytes.
 StatusOr<uint64_t> SumOf(const size_t* counts, int32_t n, DataType type, const char* name, const char* function) {
   uint64_t sum = 0;
   for (int32_t rank = 0; rank < n; ++rank) {
-    if (counts[rank] > kBytesMax / SizeOf(type) - sum) {
+    if (counts[rank] > kBlockBytesMax / SizeOf(type) - sum) {
       return InvalidArgument(std::string(function) + ": " + name + " sum to more than 2^62 bytes; " +
                              ListName(name, rank) + " is " + std::to_string(counts[rank]));
     }
     sum += counts[rank];
   }
   return sum;
-}
-
-/// The blocks of one buffer, each where its displacement says.
-struct Blocks {
-  const void* buffer;
-  const size_t* counts;
-  const size_t* displacements;
-  int32_t n;
-  size_t element_bytes;
-  const char* buffer_name;
-  const char* displacements_name;
-
-  Span Of(int32_t rank) const {
-    const uintptr_t begin = reinterpret_cast<uintptr_t>(buffer) + displacements[rank] * element_bytes;
-    return {begin, begin + counts[rank] * element_bytes};
-  }
-};
-
-/// Every block ends within the address space, and no two share a byte.
-Status CheckPlaces(const Blocks& blocks, const char* function) {
-  uintptr_t end = 0;
-  bool ascending = true;
-  for (int32_t rank = 0; rank < blocks.n; ++rank) {
-    if (blocks.counts[rank] == 0) continue;  // the displacement of an empty block is not read
-    if (blocks.displacements[rank] > kBytesMax / blocks.element_bytes - blocks.counts[rank]) {
-      return InvalidArgument(std::string(function) + ": " + ListName(blocks.displacements_name, rank) + " is " +
-                             std::to_string(blocks.displacements[rank]) + ", which ends beyond 2^62 bytes");
-    }
-    ascending &= blocks.Of(rank).begin >= end;
-    end = blocks.Of(rank).end;
-  }
-  if (ascending) return OkStatus();
-  std::vector<int32_t> order;
-  for (int32_t rank = 0; rank < blocks.n; ++rank) {
-    if (blocks.counts[rank] > 0) order.push_back(rank);
-  }
-  std::sort(order.begin(), order.end(),
-            [&blocks](int32_t a, int32_t b) { return blocks.Of(a).begin < blocks.Of(b).begin; });
-  for (size_t i = 1; i < order.size(); ++i) {
-    if (!Overlap(blocks.Of(order[i - 1]), blocks.Of(order[i]))) continue;
-    return InvalidArgument(std::string(function) + ": the blocks of ranks " + std::to_string(order[i - 1]) + " and " +
-                           std::to_string(order[i]) + " overlap in " + blocks.buffer_name + "; see " +
-                           ListName(blocks.displacements_name, order[i]));
-  }
-  return OkStatus();
 }
 
 /// A buffer of one block against blocks elsewhere: apart from all of them, or exactly the own one (in place).
@@ -142,7 +95,8 @@ Status CheckPart(const void* buffer, const char* name, uint64_t count, mycelData
 extern "C" {
 
 mycelResult_t mycelAllGatherv(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
-                              const size_t* rdispls, mycelDataType_t datatype, mycelComm_t comm, mycelStream_t stream) {
+                              const size_t* rdispls, mycelDataType_t datatype, mycelComm_t comm,
+                              mycelStream_t stream) try {
   constexpr const char* kFunction = "mycelAllGatherv";
   mycel::Status status = mycel::CheckVectorArguments(comm, datatype, kFunction);
   if (!status.ok()) return mycel::Refuse(status);
@@ -162,10 +116,13 @@ mycelResult_t mycelAllGatherv(const void* sendbuff, size_t sendcount, void* recv
   arrays.recv_at = rdispls;
   call.vector = &arrays;
   return mycel::Submit(comm, call, stream, kFunction);
+} catch (...) {
+  return mycel::Caught("mycelAllGatherv");
 }
 
 mycelResult_t mycelReduceScatterv(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
-                                  mycelDataType_t datatype, mycelRedOp_t op, mycelComm_t comm, mycelStream_t stream) {
+                                  mycelDataType_t datatype, mycelRedOp_t op, mycelComm_t comm,
+                                  mycelStream_t stream) try {
   constexpr const char* kFunction = "mycelReduceScatterv";
   mycel::Status status = mycel::CheckVectorArguments(comm, datatype, kFunction);
   if (status.ok() && recvcounts == nullptr) status = mycel::NullArgument(kFunction, "recvcounts");
@@ -201,11 +158,13 @@ mycelResult_t mycelReduceScatterv(const void* sendbuff, void* recvbuff, const si
   arrays.recv_counts = recvcounts;
   call.vector = &arrays;
   return mycel::Submit(comm, call, stream, kFunction, dynamic);
+} catch (...) {
+  return mycel::Caught("mycelReduceScatterv");
 }
 
 mycelResult_t mycelGatherv(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
                            const size_t* rdispls, mycelDataType_t datatype, int root, mycelComm_t comm,
-                           mycelStream_t stream) {
+                           mycelStream_t stream) try {
   constexpr const char* kFunction = "mycelGatherv";
   mycel::Status status = mycel::CheckVectorArguments(comm, datatype, kFunction);
   if (status.ok()) status = mycel::CheckPeer(root, *comm, "root", kFunction);
@@ -235,11 +194,13 @@ mycelResult_t mycelGatherv(const void* sendbuff, size_t sendcount, void* recvbuf
   }
   if (!status.ok()) return mycel::Refuse(status);
   return mycel::Submit(comm, call, stream, kFunction);
+} catch (...) {
+  return mycel::Caught("mycelGatherv");
 }
 
 mycelResult_t mycelScatterv(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
                             size_t recvcount, mycelDataType_t datatype, int root, mycelComm_t comm,
-                            mycelStream_t stream) {
+                            mycelStream_t stream) try {
   constexpr const char* kFunction = "mycelScatterv";
   mycel::Status status = mycel::CheckVectorArguments(comm, datatype, kFunction);
   if (status.ok()) status = mycel::CheckPeer(root, *comm, "root", kFunction);
@@ -269,6 +230,8 @@ mycelResult_t mycelScatterv(const void* sendbuff, const size_t* sendcounts, cons
   }
   if (!status.ok()) return mycel::Refuse(status);
   return mycel::Submit(comm, call, stream, kFunction);
+} catch (...) {
+  return mycel::Caught("mycelScatterv");
 }
 
 }  // extern "C"

@@ -1,20 +1,20 @@
 #include "bindings/c/vector_handle.h"
 
 #include <deque>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "bindings/c/handle.h"
+#include "core/base/mutex.h"
 
 namespace mycel {
 namespace {
 
 /// Handles that may be used again. Leaked on purpose: a stale pointer must stay readable.
 struct VectorHandlePool {
-  std::mutex mutex;
-  std::deque<mycelAllToAllvPlan> all;
-  std::vector<mycelAllToAllvPlan*> free;
+  Mutex mutex;
+  std::deque<mycelAllToAllvPlan> all ABSL_GUARDED_BY(mutex);
+  std::vector<mycelAllToAllvPlan*> free ABSL_GUARDED_BY(mutex);
 };
 
 VectorHandlePool& Pool() {
@@ -26,7 +26,7 @@ VectorHandlePool& Pool() {
 
 mycelAllToAllvPlan* NewVectorHandle(mycelComm* comm, DataType type) {
   VectorHandlePool& pool = Pool();
-  const std::lock_guard<std::mutex> lock(pool.mutex);
+  const MutexLock lock(pool.mutex);
   mycelAllToAllvPlan* handle = nullptr;
   if (pool.free.empty()) {
     handle = &pool.all.emplace_back();
@@ -45,7 +45,7 @@ mycelAllToAllvPlan* NewVectorHandle(mycelComm* comm, DataType type) {
 
 void RetireVectorHandle(mycelAllToAllvPlan* handle) {
   VectorHandlePool& pool = Pool();
-  const std::lock_guard<std::mutex> lock(pool.mutex);
+  const MutexLock lock(pool.mutex);
   handle->live.store(false, std::memory_order_relaxed);
   handle->pair = VectorPair();
   pool.free.push_back(handle);

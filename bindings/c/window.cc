@@ -2,7 +2,6 @@
 // system, so that use after deregistration is an error and not a crash.
 #include <cstdio>
 #include <deque>
-#include <mutex>
 #include <string>
 
 #include "bindings/c/group_state.h"
@@ -11,6 +10,7 @@
 #include "bindings/c/memory.h"
 #include "bindings/c/mycel.h"
 #include "bindings/c/status_map.h"
+#include "core/base/mutex.h"
 
 struct mycelWindow {
   bool live = false;  // all fields are guarded by the mutex of the pool
@@ -27,9 +27,9 @@ namespace mycel {
 namespace {
 
 struct WindowPool {
-  std::mutex mutex;
-  std::deque<mycelWindow> all;
-  std::deque<mycelWindow*> free;
+  Mutex mutex;
+  std::deque<mycelWindow> all ABSL_GUARDED_BY(mutex);
+  std::deque<mycelWindow*> free ABSL_GUARDED_BY(mutex);
 };
 
 WindowPool& Pool() {
@@ -42,7 +42,7 @@ constexpr size_t kEndedKept = 64;
 
 mycelWindow* Keep(mycelWindow window) {
   WindowPool& pool = Pool();
-  const std::lock_guard<std::mutex> lock(pool.mutex);
+  const MutexLock lock(pool.mutex);
   mycelWindow* handle = nullptr;
   if (pool.free.size() <= kEndedKept) {
     handle = &pool.all.emplace_back();
@@ -59,7 +59,7 @@ mycelWindow* Keep(mycelWindow window) {
 StatusOr<mycelWindow> Known(mycelWindow* handle, bool collective, bool ends, const char* function) {
   if (handle == nullptr) return InvalidArgument(std::string(function) + ": the handle is NULL");
   WindowPool& pool = Pool();
-  const std::lock_guard<std::mutex> lock(pool.mutex);
+  const MutexLock lock(pool.mutex);
   if (!handle->live || handle->collective != collective) {
     return InvalidArgument(std::string(function) + ": the handle was deregistered, or is of another kind");
   }
@@ -132,7 +132,7 @@ Status Deregister(mycelComm* comm, mycelWindow* handle) {
 
 void ForgetWindows(const mycelComm* comm, uint64_t generation) {
   WindowPool& pool = Pool();
-  const std::lock_guard<std::mutex> lock(pool.mutex);
+  const MutexLock lock(pool.mutex);
   for (mycelWindow& window : pool.all) {
     if (!window.live || window.comm != comm || window.generation != generation) continue;
     window.live = false;
@@ -149,7 +149,7 @@ using mycel::Status;
 
 extern "C" {
 
-mycelResult_t mycelCommWindowRegister(mycelComm_t comm, void* buff, size_t size, mycelWindow_t* win, int winFlags) {
+mycelResult_t mycelCommWindowRegister(mycelComm_t comm, void* buff, size_t size, mycelWindow_t* win, int winFlags) try {
   Status status = mycel::CheckBuffer(comm, buff, size, win, "mycelCommWindowRegister");
   if (status.ok() && winFlags != MYCEL_WIN_DEFAULT && winFlags != MYCEL_WIN_COLL_SYMMETRIC) {
     status = mycel::InvalidArgument("mycelCommWindowRegister: winFlags is " + std::to_string(winFlags) +
@@ -164,13 +164,17 @@ mycelResult_t mycelCommWindowRegister(mycelComm_t comm, void* buff, size_t size,
     return mycel::Guarded("mycelCommWindowRegister", [&] { return mycel::Register(comm, buff, size, win); });
   });
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelCommWindowRegister");
 }
 
-mycelResult_t mycelCommWindowDeregister(mycelComm_t comm, mycelWindow_t win) {
+mycelResult_t mycelCommWindowDeregister(mycelComm_t comm, mycelWindow_t win) try {
   return Report(mycel::Guarded("mycelCommWindowDeregister", [&] { return mycel::Deregister(comm, win); }));
+} catch (...) {
+  return mycel::Caught("mycelCommWindowDeregister");
 }
 
-mycelResult_t mycelWindowGetInfo(mycelWindow_t win, mycelWindowInfo* info) {
+mycelResult_t mycelWindowGetInfo(mycelWindow_t win, mycelWindowInfo* info) try {
   if (info == nullptr || info->size != sizeof(mycelWindowInfo)) {
     return Report(
         mycel::InvalidArgument("mycelWindowGetInfo: info is NULL or info->size is not sizeof(mycelWindowInfo)"));
@@ -182,9 +186,11 @@ mycelResult_t mycelWindowGetInfo(mycelWindow_t win, mycelWindowInfo* info) {
   info->peers_mapped = known->peers_mapped;
   std::snprintf(info->reason, sizeof(info->reason), "%s", known->reason);
   return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelWindowGetInfo");
 }
 
-mycelResult_t mycelCommRegister(mycelComm_t comm, void* buff, size_t size, void** handle) {
+mycelResult_t mycelCommRegister(mycelComm_t comm, void* buff, size_t size, void** handle) try {
   const Status status = mycel::CheckBuffer(comm, buff, size, handle, "mycelCommRegister");
   if (!status.ok()) return Report(status);
   return Report(mycel::Guarded("mycelCommRegister", [&] {
@@ -195,13 +201,17 @@ mycelResult_t mycelCommRegister(mycelComm_t comm, void* buff, size_t size, void*
     *handle = mycel::Keep(window);
     return mycel::OkStatus();
   }));
+} catch (...) {
+  return mycel::Caught("mycelCommRegister");
 }
 
-mycelResult_t mycelCommDeregister(mycelComm_t comm, void* handle) {
+mycelResult_t mycelCommDeregister(mycelComm_t comm, void* handle) try {
   Status status = mycel::CheckHandle(comm, "mycelCommDeregister", mycel::Needs::kCommunicator);
   if (status.ok())
     status = mycel::Known(static_cast<mycelWindow*>(handle), false, true, "mycelCommDeregister").status();
   return Report(status);
+} catch (...) {
+  return mycel::Caught("mycelCommDeregister");
 }
 
 }  // extern "C"

@@ -16,10 +16,10 @@ Progress::Progress(const std::string& what) : what_(Printable(what)) {
 Progress::~Progress() {
   if (!ticker_.joinable()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     done_ = true;
   }
-  wake_.notify_one();
+  wake_.NotifyOne();
   ticker_.join();
 }
 
@@ -27,8 +27,9 @@ void Progress::Tick() {
   const auto start = std::chrono::steady_clock::now();
   auto next = start + std::chrono::milliseconds(500);
   bool shown = false;
-  std::unique_lock lock(mutex_);
-  while (!wake_.wait_until(lock, next, [this] { return done_; })) {
+  const MutexLock lock(mutex_);
+  while (!done_) {
+    if (wake_.WaitUntil(mutex_, next)) continue;
     const double seconds = std::chrono::duration<double>(next - start).count();
     std::fprintf(stderr, "\r%s ... %.1f s ", what_.c_str(), seconds);
     std::fflush(stderr);

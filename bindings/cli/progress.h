@@ -2,10 +2,10 @@
 // only after half a second, and gone when done.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <thread>
+
+#include "core/base/mutex.h"
 
 namespace mycel::cli {
 
@@ -20,9 +20,9 @@ class Progress {
   void Tick();
 
   std::string what_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool done_ = false;   // guarded by mutex_
+  Mutex mutex_;
+  Condition wake_;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread ticker_;  // absent when standard error is no terminal
 };
 

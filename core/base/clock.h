@@ -2,6 +2,7 @@
 // special case at the places that wait.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -31,10 +32,18 @@ constexpr int64_t SecondsToNs(double seconds) {
   return ns >= static_cast<double>(kNeverNs) ? kNeverNs : static_cast<int64_t>(ns);
 }
 
-/// A point of monotonic time after which waiting is an error. A value, cheap to copy; the default never passes.
+/// A point of monotonic time after which waiting is an error: the one type for it, from mycelCommInitRank to the last
+/// socket. Made once for a call and handed down, so that what a call does takes as long as the caller said and not each
+/// step of it. A value, cheap to copy; the default never passes.
 class Deadline {
  public:
   constexpr Deadline() = default;
+  /// A point of time is a deadline, and a deadline one that can be waited until.
+  /// NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr Deadline(SteadyTime at)
+      : at_ns_(std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count()) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr operator SteadyTime() const { return SteadyTime(std::chrono::nanoseconds(at_ns_)); }
   static constexpr Deadline Never() { return Deadline(); }
   /// `ns` after `now_ns`; ns < 0 counts as 0.
   static constexpr Deadline After(int64_t ns, int64_t now_ns) {
@@ -49,6 +58,10 @@ class Deadline {
   constexpr int64_t LeftNs(int64_t now_ns) const {
     if (at_ns_ == kNeverNs) return kNeverNs;
     return now_ns >= at_ns_ ? 0 : at_ns_ - now_ns;
+  }
+  /// This one, or `ns` from now if that is earlier: for waits that look up now and then.
+  SteadyTime Within(int64_t ns) const {
+    return SteadyTime(std::chrono::nanoseconds(std::min(at_ns_, SaturatingAddNs(NowNs(), ns))));
   }
   constexpr int64_t at_ns() const { return at_ns_; }
   constexpr bool operator==(const Deadline&) const = default;

@@ -6,12 +6,12 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "core/base/env.h"
 #include "core/base/host_name.h"
+#include "core/base/mutex.h"
 
 namespace mycel {
 namespace {
@@ -71,8 +71,8 @@ std::string Line(LogLevel level, std::string_view text) {
 }
 
 void Write(std::string_view line) {
-  static std::mutex mutex;  // keeps the pieces of a long record together
-  const std::lock_guard<std::mutex> lock(mutex);
+  static Mutex mutex;  // keeps the pieces of a long record together
+  const MutexLock lock(mutex);
   while (!line.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
     if (written < 0 && errno == EINTR) continue;

@@ -85,7 +85,9 @@ uint32_t BoardNumberOf(const CollectiveCall& call) {
   return static_cast<uint32_t>(call.collective) + (blocks ? kBoardVector : 0);
 }
 
-std::string Describe(const CollectiveCall& call) {
+namespace {
+
+std::string DescribeAlone(const CollectiveCall& call) {
   if (call.barrier) return "barrier";
   if (call.internal == kBoardSplit) return "split";
   if (call.internal == kBoardWindow) return "window registration";
@@ -96,6 +98,14 @@ std::string Describe(const CollectiveCall& call) {
   return Text(info.name, call.count, call.type, info.reduces, call.op, call.root);
 }
 
+}  // namespace
+
+std::string Describe(const CollectiveCall& call) {
+  std::string text = DescribeAlone(call);
+  if (call.settings != nullptr) text += SettingsText(call.settings->Pack(), call.settings->planner);
+  return text;
+}
+
 std::string Describe(const RankBoard& board) {
   // relaxed throughout: a text for people, see board.h.
   constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -104,7 +114,8 @@ std::string Describe(const RankBoard& board) {
 }
 
 std::string Describe(const CallRecord& call) {
-  return Text(call.collective, call.count, call.counts_hash, call.type, call.op, call.root);
+  return Text(call.collective, call.count, call.counts_hash, call.type, call.op, call.root) +
+         SettingsText(call.settings, call.planner);
 }
 
 }  // namespace mycel

@@ -7,6 +7,7 @@
 
 #include "core/plan/collective.h"
 #include "core/plan/types.h"
+#include "core/runtime/call_settings.h"
 #include "core/runtime/dynamic_op.h"
 #include "core/spi/board.h"
 
@@ -44,9 +45,10 @@ struct CollectiveCall {
   const void* send = nullptr;
   void* recv = nullptr;
   uint64_t count = 0;
-  const VectorArrays* vector = nullptr;  // v-collectives
-  const DynamicOp* dynamic = nullptr;    // op is one of its kinds
-  uint32_t counts_hash = 0;              // allgatherv, reduce_scatterv: of all counts; filled in by the communicator
+  const VectorArrays* vector = nullptr;    // v-collectives
+  const DynamicOp* dynamic = nullptr;      // op is one of its kinds
+  const CallSettings* settings = nullptr;  // the call's own; null: the communicator's
+  uint32_t counts_hash = 0;                // allgatherv, reduce_scatterv: of all counts; filled in by the communicator
 };
 
 /// A rank's operand order matters: a user's operation that does not commute, and averages of integers, which are the

@@ -31,11 +31,12 @@ int64_t PlanBytes(const CollectiveCall& call, int32_t rank_count) {
 struct Communicator::Bound {
   CallKey key;
   std::unique_ptr<BoundProgram> program;
-  const CachedPlan* plan = nullptr;
+  CachedPlan* plan = nullptr;
   const void* kernel = nullptr;
   size_t element_bytes = 0;
   uint64_t user_bytes = 0;      // of the larger user buffer
-  uint32_t base_signature = 0;  // everything but the sequence number
+  uint32_t call_signature = 0;  // of the call alone, without its sequence number
+  uint32_t base_signature = 0;  // of the call and its plan
   uint64_t word = 0;            // OperationWord
   bool timed = false;           // worth two looks at the clock
 };
@@ -72,18 +73,66 @@ PlanKey Communicator::PlanKeyOf(const CollectiveCall& call, int64_t bytes) const
   key.root = call.root;
   key.bucket_bytes = BucketOf(bytes);
   // A barrier combines nothing, so any order will do, also where the topology has no plan in rank order.
-  key.reproducible = InfoOf(call.collective).reduces && !call.barrier && (parts_.reproducible || NeedsRankOrder(call));
+  const CallSettings* settings = call.settings;
+  const bool wanted = settings == nullptr ? parts_.reproducible : settings->reproducible.value_or(parts_.reproducible);
+  key.reproducible = InfoOf(call.collective).reduces && !call.barrier && (wanted || NeedsRankOrder(call));
+  if (settings == nullptr) return key;
+  key.planner = settings->planner;
+  key.lanes_min = settings->lanes_min;
+  key.lanes_max = settings->lanes_max;
   return key;
 }
 
-uint32_t Communicator::BaseSignature(const CallKey& key, const Program& program) {
-  return MixSignature(MixSignature(key.count, key.what) ^ (uint64_t{program.plan_hash} << 32),
-                      program.plan_hash ^ static_cast<uint32_t>(key.root));
+uint32_t Communicator::CallSignature(const CallKey& key) const {
+  const uint32_t settings = SettingsSignature(key.settings == 0 ? nullptr : &settings_[key.settings - 1]);
+  return MixSignature(MixSignature(key.count, key.what) ^ (uint64_t{settings} << 32), static_cast<uint32_t>(key.root));
+}
+
+/// Few: each is a combination of planner, lanes and order that the program has asked for.
+uint32_t Communicator::NumberOf(const CallSettings& settings) {
+  if (!settings.ChoosesPlans()) return 0;
+  for (size_t i = 0; i < settings_.size(); ++i) {
+    if (settings_[i].ChoosesLike(settings)) return static_cast<uint32_t>(i + 1);
+  }
+  settings_.push_back(settings);
+  return static_cast<uint32_t>(settings_.size());
+}
+
+/// The caller's settings may be gone when the call has ended and is asked about.
+void Communicator::SetSettings(const CallSettings* settings) {
+  const bool times = settings != nullptr && settings->timeout_ns != 0;
+  current_.timeout_ns = times ? settings->timeout_ns : parts_.timeout_ns;
+  const uint32_t number = settings == nullptr ? 0 : NumberOf(*settings);
+  current_.call.settings = number == 0 ? nullptr : &settings_[number - 1];
+}
+
+/// A plan's lanes need channels, which are made with the communicator.
+Status Communicator::CheckSettings(const CollectiveCall& call) const {
+  const int32_t most = channels_.channels_per_pair() - 1;
+  if (call.settings == nullptr || std::max(call.settings->lanes_min, call.settings->lanes_max) <= most) {
+    return OkStatus();
+  }
+  return InvalidArgument("the call's config asks for more lanes than the " + std::to_string(most) +
+                         " of the communicator; create it with that many (maxLanes of mycelConfig_t)");
+}
+
+Communicator::PlanningShown::PlanningShown(Communicator* communicator) : communicator_(*communicator) {
+  // relaxed throughout: for texts only, see board.h and status_page.h.
+  communicator_.status_->planning.store(1, std::memory_order_relaxed);
+  if (communicator_.board_ == nullptr) return;
+  phase_ = communicator_.board_->phase.load(std::memory_order_relaxed);
+  communicator_.board_->phase.store(static_cast<uint32_t>(Phase::kPlanning), std::memory_order_relaxed);
+}
+
+Communicator::PlanningShown::~PlanningShown() {
+  communicator_.status_->planning.store(0, std::memory_order_relaxed);
+  if (communicator_.board_ != nullptr) communicator_.board_->phase.store(phase_, std::memory_order_relaxed);
 }
 
 StatusOr<const Communicator::Bound*> Communicator::MakeBound(const CallKey& key, const CollectiveCall& call) {
+  MYCEL_RETURN_IF_ERROR(CheckSettings(call));
   const int64_t bytes = PlanBytes(call, parts_.rank_count);
-  MYCEL_ASSIGN_OR_RETURN(const CachedPlan* plan, plans_.Find(PlanKeyOf(call, bytes)));
+  MYCEL_ASSIGN_OR_RETURN(CachedPlan * plan, plans_.Find(PlanKeyOf(call, bytes)));
   auto bound = std::make_unique<Bound>();
   bound->key = key;
   bound->plan = plan;
@@ -94,7 +143,8 @@ StatusOr<const Communicator::Bound*> Communicator::MakeBound(const CallKey& key,
   bound->timed = bound->user_bytes >= kTimedBytes;
   const uint32_t planner = PlannerNumber(plan->planner, status_);
   bound->word = WordOf(call, BoardNumberOf(call), planner).Pack();
-  bound->base_signature = BaseSignature(key, plan->program);
+  bound->call_signature = CallSignature(key);
+  bound->base_signature = MixSignature(bound->call_signature, plan->program.plan_hash);
   if (bound_.size() >= kBoundMax) {
     bound_.clear();
     last_ = nullptr;
@@ -103,16 +153,18 @@ StatusOr<const Communicator::Bound*> Communicator::MakeBound(const CallKey& key,
   return bound_.insert_or_assign(key, std::move(bound)).first->second.get();
 }
 
-StatusOr<const Communicator::Bound*> Communicator::LookUp(const CollectiveCall& call) {
-  const CallKey key = KeyOf(call, call.count);
+const Communicator::Bound* Communicator::FindBound(const CallKey& key) {
   if (last_ != nullptr && last_->key == key) return last_;
   const auto known = bound_.find(key);
-  if (known != bound_.end()) {
-    last_ = known->second.get();
-    return last_;
-  }
-  MYCEL_ASSIGN_OR_RETURN(last_, MakeBound(key, call));
-  stats_.plans_made = plans_.misses();
+  if (known == bound_.end()) return nullptr;
+  last_ = known->second.get();
+  return last_;
+}
+
+StatusOr<const Communicator::Bound*> Communicator::LookUp(const CollectiveCall& call) {
+  const CallKey key = KeyOf(call, call.count);
+  if (const Bound* known = FindBound(key); known != nullptr) return known;
+  MYCEL_ASSIGN_OR_RETURN(last_, Planned([&] { return MakeBound(key, call); }));
   return last_;
 }
 
@@ -123,7 +175,10 @@ void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature) {
 
 void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature, uint64_t word, bool timed) {
   PostFlight(word, call.count, timed);
-  if (board_ == nullptr) return;
+  if (board_ != nullptr) PostCall(call, signature);
+}
+
+void Communicator::PostCall(const CollectiveCall& call, uint32_t signature) {
   // relaxed throughout: error texts only, see board.h.
   constexpr auto kRelaxed = std::memory_order_relaxed;
   board_->operation.store(sequence_, kRelaxed);
@@ -144,6 +199,10 @@ void Communicator::PostOnBoard(const CollectiveCall& call, uint32_t signature, u
   record.type = static_cast<uint32_t>(call.type);
   record.op = static_cast<uint32_t>(call.op);
   record.root = call.root;
+  if (call.settings != nullptr) [[unlikely]] {
+    record.settings = call.settings->Pack();
+    SetField(record.planner, call.settings->planner);
+  }
   board_->history.Post(record);
 }
 
@@ -215,23 +274,49 @@ Status Communicator::Start(const CollectiveCall& call) {
   ++stats_.operations;
   current_.call = call;
   current_.point_to_point = false;
-  current_.stage = VectorStage::kNone;
-  if (call.vector != nullptr) return call.collective == Collective::kAllToAllV ? StartVector(call) : StartBlocks(call);
-  StatusOr<const Bound*> found = LookUp(call);
-  if (!found.ok()) [[unlikely]]
-    return Fail(found.status());
-  const Bound& bound = **found;
-  served_ = &bound;
-  const uint32_t signature = bound.base_signature + static_cast<uint32_t>(sequence_) * 0x9E3779B1u;
-  current_.agreement = signature;
-  if (call.barrier) {
-    PostOnBoard(call, signature);
-  } else {
-    PostOnBoard(call, signature, bound.word, bound.timed);
+  current_.stage = CallStage::kNone;
+  current_.refused = false;
+  SetSettings(call.settings);
+  if (call.vector != nullptr) {
+    return call.collective == Collective::kAllToAllV ? StartVector(current_.call) : StartBlocks(current_.call);
   }
-  MYCEL_RETURN_IF_ERROR(SetOperands(call, bound.kernel));
+  const Bound* bound = FindBound(KeyOf(current_.call, call.count));
+  if (bound == nullptr || !bound->plan->agreed) [[unlikely]]
+    return StartFirst(current_.call);
+  current_.agreement = bound->call_signature + SequenceSalt();
+  if (call.barrier) {
+    PostOnBoard(current_.call, current_.agreement);
+  } else {
+    PostOnBoard(current_.call, current_.agreement, bound->word, bound->timed);
+  }
+  return RunBound(*bound);
+}
+
+/// The call is on the board.
+Status Communicator::RunBound(const Bound& bound) {
+  served_ = &bound;
+  MYCEL_RETURN_IF_ERROR(SetOperands(current_.call, bound.kernel));
   current_.launch.stream_outputs = bound.user_bytes > parts_.cache_bytes;
-  return Begin(*bound.program, signature, bound.element_bytes);
+  return Begin(*bound.program, bound.base_signature + SequenceSalt(), bound.element_bytes);
+}
+
+/// A call that has to be planned, or whose plan has not run yet.
+Status Communicator::StartFirst(const CollectiveCall& call) {
+  current_.agreement = CallSignature(KeyOf(call, call.count)) + SequenceSalt();
+  PostOnBoard(call, current_.agreement);
+  StatusOr<const Bound*> made = LookUp(call);
+  Status mine = made.status();
+  first_ = made.ok() ? *made : nullptr;
+  if (mine.ok()) mine = GrowScratch(first_->program->scratch_bytes);
+  CachedPlan* plan = mine.ok() ? first_->plan : nullptr;
+  return AgreeOn(PlanKeyOf(call, PlanBytes(call, parts_.rank_count)), mine, plan, &Communicator::RunFirst);
+}
+
+Status Communicator::RunFirst() {
+  const Bound& bound = *std::exchange(first_, nullptr);
+  // Now it is known who planned it. relaxed: a text for people.
+  if (!current_.call.barrier) current_.flight->what.store(bound.word, std::memory_order_relaxed);
+  return RunBound(bound);
 }
 
 /// An allgather as a stage of the operation at hand.
@@ -240,14 +325,22 @@ Status Communicator::BeginGather(const void* mine, void* all, size_t bytes, uint
   gather.collective = Collective::kAllGather;
   gather.count = bytes;
   StatusOr<const Bound*> found = LookUp(gather);
-  if (!found.ok()) return Fail(found.status());
-  const Bound& bound = **found;
+  gather_ = {mine, all, salt, found.ok() ? *found : nullptr};
+  if (found.ok() && (*found)->plan->agreed) [[likely]]
+    return RunGather();
+  return AgreeOn(PlanKeyOf(gather, PlanBytes(gather, parts_.rank_count)), found.status(),
+                 found.ok() ? (*found)->plan : nullptr, &Communicator::RunGather);
+}
+
+Status Communicator::RunGather() {
+  const Bound& bound = *gather_.bound;
   Launch& launch = current_.launch;
-  launch.bases[static_cast<size_t>(OperandBase::kSend)] = static_cast<std::byte*>(const_cast<void*>(mine));
-  launch.bases[static_cast<size_t>(OperandBase::kRecv)] = static_cast<std::byte*>(all);
+  launch.bases[static_cast<size_t>(OperandBase::kSend)] = static_cast<std::byte*>(const_cast<void*>(gather_.mine));
+  launch.bases[static_cast<size_t>(OperandBase::kRecv)] = static_cast<std::byte*>(gather_.all);
   launch.kernel = bound.kernel;
   launch.stream_outputs = false;
-  return Begin(*bound.program, MixSignature(bound.base_signature, salt) + current_.agreement, bound.element_bytes);
+  return Begin(*bound.program, MixSignature(bound.base_signature, gather_.salt) + current_.agreement,
+               bound.element_bytes);
 }
 
 void Communicator::EndTimedFlight(FlightRecord& flight, FlightOutcome outcome) {
@@ -286,7 +379,7 @@ Status Communicator::Advance(bool* idle) {
     case StepEvent::kProgress:
       return OkStatus();
     case StepEvent::kDone:
-      return current_.stage == VectorStage::kNone ? Finish() : NextStage();
+      return current_.stage == CallStage::kNone ? Finish() : NextStage();
     case StepEvent::kMismatch:
       return Fail(Mismatch());
     case StepEvent::kFailed:
@@ -338,6 +431,7 @@ StatusOr<CallFacts> Communicator::LastCall() const {
   if (stats_.operations == 0) {
     return InvalidUsage("rank " + std::to_string(parts_.rank.value()) + ": this communicator has served no call yet");
   }
+  if (current_.refused) return InvalidUsage(Where() + " was refused on all ranks");
   CallFacts facts;
   if (current_.point_to_point) {
     facts.call = "send/recv";

@@ -7,9 +7,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/base/wait.h"
 #include "core/runtime/bind.h"
@@ -64,20 +67,24 @@ struct CommunicatorStats {
   uint64_t window_reads = 0;   // of peers' memory, through windows
 };
 
-/// Where an alltoallv stands: ranks compare CountsWords, gather their rows where the matrix is new, then move bytes.
-enum class VectorStage : uint8_t { kNone, kWords, kRows, kRefused, kMove };
+/// Where a call stands that takes several launches. Of a new plan: the first rank hears how planning went everywhere
+/// (kReports) and tells what follows (kVerdict). Of an alltoallv: ranks compare CountsWords, gather their rows where
+/// the matrix is new, then move bytes.
+enum class CallStage : uint8_t { kNone, kReports, kVerdict, kWords, kRows, kRefused, kMove };
 
 /// An operation on its way: a launch with what error texts need. Reused, so that steady state allocates nothing.
 struct Operation {
   Launch launch;
-  uint32_t agreement = 0;  // what all ranks must be in; the launch's signature but for alltoallv, which has stages
-  VectorStage stage = VectorStage::kNone;
+  uint32_t agreement = 0;  // what all ranks must be in; all launches of the call have it in their signatures
+  CallStage stage = CallStage::kNone;
+  int64_t timeout_ns = 0;
   std::vector<LaneState> lanes;
   std::vector<uint64_t> finished;
   CollectiveCall call;  // collectives
   UserReduction user;   // where call.op is kUser
   bool point_to_point = false;
   bool running = false;
+  bool refused = false;            // the last call was, on all ranks
   FlightRecord* flight = nullptr;  // until its end is on record
   bool timed = false;              // its end is worth a look at the clock: large, or it had to wait
   bool waiting = false;            // the board says what it waits for
@@ -96,11 +103,12 @@ class Communicator {
   /// Runs a validated collective to its end in the calling thread. One thread at a time.
   Status Run(const CollectiveCall& call);
   /// Runs point-to-point messages of one group together; sends and receives of a pair match in order.
-  Status RunPoints(std::span<const PointCall> calls);
+  /// Of `settings` (may be null) the timeout counts.
+  Status RunPoints(std::span<const PointCall> calls, const CallSettings* settings = nullptr);
 
   // The same in steps, so that one thread can drive several communicators (groups).
   Status Start(const CollectiveCall& call);
-  Status StartPoints(std::span<const PointCall> calls);
+  Status StartPoints(std::span<const PointCall> calls, const CallSettings* settings = nullptr);
   /// Drives the started operation without waiting; sets `*idle` when nothing moved. OK and !running() when done.
   Status Advance(bool* idle);
   bool running() const { return current_.running; }
@@ -147,7 +155,7 @@ class Communicator {
   /// (ascending, this rank among them) have called it with the same list; then the first of them calls `host`, and all
   /// return what that gave. `given_up` is asked every now and then. InvalidUsage: another rank has another list.
   /// RemoteError: a survivor died or has left. Timeout names who did not come.
-  StatusOr<Place> MeetSurvivors(std::span<const Rank> survivors, SteadyTime deadline,
+  StatusOr<Place> MeetSurvivors(std::span<const Rank> survivors, Deadline deadline,
                                 const std::function<StatusOr<Place>()>& host, const std::function<bool()>& given_up);
   /// By the thread inside, when something was thrown in the middle of an operation: the communicator has failed.
   Status GiveUp(Status status) {
@@ -157,6 +165,15 @@ class Communicator {
   /// Any thread. OK, or the first error, which stays.
   Status error() const;
   CommunicatorStats stats() const;
+
+  /// How one rank's planning went, or what follows for all.
+  struct PlanReport {
+    uint32_t code;   // StatusCode
+    int32_t rank;    // whose report it is
+    uint64_t plan;   // hash
+    char text[496];  // of a refusal
+  };
+  static_assert(sizeof(PlanReport) == 512);
   /// What each open channel has carried. Between Enter and Leave, or by the thread that makes the calls.
   std::vector<ChannelTraffic> Traffic() const { return channels_.Traffic(); }
 
@@ -166,16 +183,19 @@ class Communicator {
     uint64_t count;
     uint32_t what;  // collective, type, op, flags
     int32_t root;
+    uint32_t settings;  // number of the call's own; 0: none
     friend bool operator==(const CallKey&, const CallKey&) = default;
   };
   static constexpr uint32_t kOrdered = 1u << 24;  // in `what`: a user's operation that does not commute
   static constexpr uint32_t kVector = 1u << 25;   // blocks of unlike counts
   struct CallKeyHash {
     size_t operator()(const CallKey& key) const {
-      return MixSignature(key.count, key.what + (uint64_t{7} << 32) * static_cast<uint32_t>(key.root));
+      return MixSignature(key.count, key.what + (uint64_t{7} << 32) * static_cast<uint32_t>(key.root)) ^ key.settings;
     }
   };
 
+  /// Null: not known.
+  const Bound* FindBound(const CallKey& key);
   StatusOr<const Bound*> LookUp(const CollectiveCall& call);
   StatusOr<const Bound*> MakeBound(const CallKey& key, const CollectiveCall& call);
   struct PointUse {
@@ -187,6 +207,25 @@ class Communicator {
   void PostOnBoard(const CollectiveCall& call, uint32_t signature);
   /// `word`: OperationWord of the call; `timed`: it is worth two looks at the clock.
   void PostOnBoard(const CollectiveCall& call, uint32_t signature, uint64_t word, bool timed);
+  void PostCall(const CollectiveCall& call, uint32_t signature);  // on the board alone
+  Status StartFirst(const CollectiveCall& call);
+  Status RunFirst();
+  Status RunBound(const Bound& bound);
+  void SetSettings(const CallSettings* settings);
+  uint32_t NumberOf(const CallSettings& settings);
+  Status CheckSettings(const CollectiveCall& call) const;
+
+  // communicator_agree.cc
+  using Resume = Status (Communicator::*)();
+  /// Calls `resume` when all ranks have a plan for `key`; where one has not (`mine`: how it went here) all refuse the
+  /// call and nothing stays. `plan`: null where there is none.
+  Status AgreeOn(const PlanKey& key, const Status& mine, CachedPlan* plan, Resume resume);
+  /// The same about something that is planned for this call alone.
+  Status Agree(const Status& mine, uint64_t plan_hash, Resume resume);
+  Status BeginReports(std::span<const PointCall> legs, CallStage stage);
+  Status SendVerdict();
+  Status Conclude(const PlanReport& verdict);
+
   Status Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes);
   Status GrowScratch(size_t bytes);
 
@@ -199,7 +238,11 @@ class Communicator {
   Status JudgeCounts();
   Status PlanRows();
   Status BeginGather(const void* mine, void* all, size_t bytes, uint32_t salt);
+  Status RunGather();
+  Status KeepRows();
+  Status KeepPair();
   Status BeginMove(VectorPlan* plan);
+  StatusOr<VectorPair> MakeVectorPair(const PlanRequest& request, const std::vector<int64_t>& transposed);
   StatusOr<VectorPlan> MakeVectorPlan(uint64_t key, const std::vector<int64_t>& demand,
                                       const StatusOr<CachedPlan>& found);
   /// Ends an operation that all ranks refuse alike before anything moved: nothing stays.
@@ -211,7 +254,7 @@ class Communicator {
     std::vector<size_t> counts;
     std::vector<size_t> packed_at;  // where blocks begin that follow each other
     std::unique_ptr<BoundProgram> program;
-    const CachedPlan* plan = nullptr;
+    CachedPlan* plan = nullptr;
     const void* kernel = nullptr;
     uint32_t base_signature = 0;
     bool stream_outputs = false;
@@ -219,10 +262,11 @@ class Communicator {
   StatusOr<BlockCall*> LookUpBlocks(const CollectiveCall& call, uint64_t counts_key);
   StatusOr<BlockCall*> MakeBlocks(const CollectiveCall& call, const CallKey& key);
   Status StartBlocks(const CollectiveCall& call);
+  Status RunBlocks();
   Status StartRootedBlocks(const CollectiveCall& call);
 
   /// `count`: what stands for the call's counts.
-  static CallKey KeyOf(const CollectiveCall& call, uint64_t count) {
+  CallKey KeyOf(const CollectiveCall& call, uint64_t count) {
     CallKey key;
     key.count = count;
     key.what = (static_cast<uint32_t>(call.collective) << 16) | (static_cast<uint32_t>(call.type) << 8) |
@@ -231,17 +275,26 @@ class Communicator {
     if (call.vector != nullptr) key.what |= kVector;
     // Our own allgathers must not be taken for the caller's.
     key.root = call.internal != 0 ? -static_cast<int32_t>(call.internal) : call.root;
+    key.settings = call.settings == nullptr ? 0 : NumberOf(*call.settings);
     return key;
   }
   PlanKey PlanKeyOf(const CollectiveCall& call, int64_t bytes) const;
-  static uint32_t BaseSignature(const CallKey& key, const Program& program);
+  /// Equal on all ranks that make the same call, whatever they know about its plan.
+  uint32_t CallSignature(const CallKey& key) const;
+  static uint32_t SettingsSignature(const CallSettings* settings) {
+    return settings == nullptr ? 0 : MixSignature(settings->Pack(), std::hash<std::string>()(settings->planner));
+  }
+  static constexpr uint32_t kSequenceStep = 0x9E3779B1u;
+  uint32_t SequenceSalt() const { return static_cast<uint32_t>(sequence_) * kSequenceStep; }
   /// Buffers and arithmetic of a call that runs a plan.
   Status SetOperands(const CollectiveCall& call, const void* kernel);
   Status SetDynamic(const CollectiveCall& call);  // communicator_dynamic.cc
   Status ScaleInput(const CollectiveCall& call);
 
-  StatusOr<ChannelEnd*> OpenPoint(const PointCall& call);
-  Status BuildPoints(std::span<const PointCall> calls);
+  StatusOr<ChannelEnd*> OpenPoint(const PointCall& call, int32_t index);
+  /// `index`: of each pair's channel.
+  Status BuildPoints(std::span<const PointCall> calls, int32_t index);
+  int32_t point_index() const { return channels_.channels_per_pair() - 1; }
   Status AddSelfMessages(std::span<const PointCall> calls);
   Status Finish();
   Status Wait();
@@ -275,6 +328,30 @@ class Communicator {
   }
   void EndTimedFlight(FlightRecord& flight, FlightOutcome outcome);
   void PostWait(WaitWord wait, uint64_t waited_ns);
+  /// Shows others that this rank makes a plan, while it lives.
+  class PlanningShown {
+   public:
+    explicit PlanningShown(Communicator* communicator);
+    ~PlanningShown();
+    PlanningShown(const PlanningShown&) = delete;
+    PlanningShown& operator=(const PlanningShown&) = delete;
+
+   private:
+    Communicator& communicator_;
+    uint32_t phase_ = 0;
+  };
+  /// What `make` returns, seen by others as planning. Memory that the system refuses is a refusal like any other.
+  template <typename Make>
+  auto Planned(Make&& make) -> decltype(make()) {
+    const PlanningShown shown(this);
+    try {
+      auto made = make();
+      stats_.plans_made = plans_.misses();
+      return made;
+    } catch (const std::bad_alloc&) {
+      return SystemError("the system refuses memory for a plan");
+    }
+  }
   WaitWord BlockedWait() const;
   static bool DirectReadThunk(void* context, int32_t peer, uint64_t address, void* target, size_t bytes);
 
@@ -288,8 +365,25 @@ class Communicator {
   std::vector<RankBoard*> boards_;
   std::unordered_map<CallKey, std::unique_ptr<Bound>, CallKeyHash> bound_;
   const Bound* last_ = nullptr;
-  const Bound* served_ = nullptr;  // what runs the last collective; null before it and for alltoallv
+  const Bound* served_ = nullptr;      // what runs the last collective; null before it and for alltoallv
+  std::deque<CallSettings> settings_;  // calls' own that were seen; CallKey::settings counts from 1
   Operation current_;
+  const Bound* first_ = nullptr;  // whose plan is being agreed upon
+  BlockCall* blocks_ = nullptr;   // of the call at hand
+  struct {
+    const void* mine;
+    void* all;
+    uint32_t salt;
+    const Bound* bound;
+  } gather_{};  // the stage at hand, where it is one
+  struct {
+    CachedPlan* plan = nullptr;  // null: not kept
+    Status mine;
+    Resume resume = nullptr;
+    CallStage stage = CallStage::kNone;  // to go on with
+    std::vector<PlanReport> reports;     // on the first rank of all, else the own one
+    PlanReport verdict{};
+  } agreeing_;
   BoundProgram points_;
   std::vector<PointUse> point_uses_;  // [direction][peer]
   uint64_t point_group_ = 0;
@@ -308,8 +402,8 @@ class Communicator {
   std::atomic<bool> aborted_{false};
   std::atomic<const char*> abort_word_{"aborted"};  // any thread, before aborted_; a literal
   std::atomic<bool> failed_{false};
-  mutable std::mutex error_mutex_;
-  Status error_;  // guarded by error_mutex_
+  mutable Mutex error_mutex_;
+  Status error_ ABSL_GUARDED_BY(error_mutex_);
 };
 
 }  // namespace mycel

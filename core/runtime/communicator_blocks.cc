@@ -9,6 +9,7 @@
 // Only the root knows the counts of a gatherv and a scatterv: each pair has its own message (communicator_points.cc),
 // whose size both sides must know alike.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/runtime/communicator.h"
@@ -16,7 +17,6 @@
 namespace mycel {
 namespace {
 
-constexpr uint32_t kSequenceStep = 0x9E3779B1u;
 constexpr size_t kBlockCallsMax = 64;  // sets of counts that are kept; a program with more starts over
 
 uint64_t HashOfCounts(const size_t* counts, int32_t rank_count) {
@@ -32,6 +32,7 @@ uint64_t HashOfCounts(const size_t* counts, int32_t rank_count) {
 }  // namespace
 
 StatusOr<Communicator::BlockCall*> Communicator::MakeBlocks(const CollectiveCall& call, const CallKey& key) {
+  MYCEL_RETURN_IF_ERROR(CheckSettings(call));
   auto made = std::make_unique<BlockCall>();
   const auto n = static_cast<size_t>(parts_.rank_count);
   made->counts.assign(call.vector->recv_counts, call.vector->recv_counts + n);
@@ -41,11 +42,11 @@ StatusOr<Communicator::BlockCall*> Communicator::MakeBlocks(const CollectiveCall
     at += count;
   }
   const size_t bytes = at * SizeOf(call.type);
-  MYCEL_ASSIGN_OR_RETURN(const CachedPlan* plan, plans_.Find(PlanKeyOf(call, static_cast<int64_t>(bytes))));
+  MYCEL_ASSIGN_OR_RETURN(CachedPlan * plan, plans_.Find(PlanKeyOf(call, static_cast<int64_t>(bytes))));
   MYCEL_ASSIGN_OR_RETURN(made->program, BindBlocks(plan->program, call.type, made->counts, channels_));
   made->plan = plan;
   made->kernel = parts_.device->KernelFor(call.type, call.op);
-  made->base_signature = BaseSignature(key, plan->program);
+  made->base_signature = MixSignature(CallSignature(key), plan->program.plan_hash);
   made->stream_outputs = bytes > parts_.cache_bytes;
   if (block_calls_.size() >= kBlockCallsMax) block_calls_.clear();
   return block_calls_.insert_or_assign(key, std::move(made)).first->second.get();
@@ -58,9 +59,7 @@ StatusOr<Communicator::BlockCall*> Communicator::LookUpBlocks(const CollectiveCa
       std::equal(known->second->counts.begin(), known->second->counts.end(), call.vector->recv_counts)) {
     return known->second.get();
   }
-  StatusOr<BlockCall*> made = MakeBlocks(call, key);
-  stats_.plans_made = plans_.misses();
-  return made;
+  return Planned([&] { return MakeBlocks(call, key); });
 }
 
 Status Communicator::StartBlocks(const CollectiveCall& call) {
@@ -68,12 +67,22 @@ Status Communicator::StartBlocks(const CollectiveCall& call) {
   if (!gathers && call.collective != Collective::kReduceScatter) return StartRootedBlocks(call);
   const uint64_t counts_key = HashOfCounts(call.vector->recv_counts, parts_.rank_count);
   current_.call.counts_hash = static_cast<uint32_t>(counts_key >> 32);
+  current_.agreement = CallSignature(KeyOf(call, counts_key)) + SequenceSalt();
+  PostOnBoard(current_.call, current_.agreement);
   StatusOr<BlockCall*> found = LookUpBlocks(call, counts_key);
-  if (!found.ok()) return Fail(found.status());
-  BlockCall& blocks = **found;
-  const uint32_t signature = blocks.base_signature + static_cast<uint32_t>(sequence_) * kSequenceStep;
-  current_.agreement = signature;
-  PostOnBoard(current_.call, signature);
+  blocks_ = found.ok() ? *found : nullptr;
+  if (found.ok() && blocks_->plan->agreed) [[likely]]
+    return RunBlocks();
+  const uint64_t elements =
+      std::accumulate(call.vector->recv_counts, call.vector->recv_counts + parts_.rank_count, uint64_t{0});
+  return AgreeOn(PlanKeyOf(call, static_cast<int64_t>(elements * SizeOf(call.type))), found.status(),
+                 found.ok() ? blocks_->plan : nullptr, &Communicator::RunBlocks);
+}
+
+Status Communicator::RunBlocks() {
+  const CollectiveCall& call = current_.call;
+  const bool gathers = call.collective == Collective::kAllGather;
+  BlockCall& blocks = *blocks_;
   vectors_.last_move.planner = blocks.plan->planner;
   vectors_.last_move.plan_hash = blocks.plan->program.plan_hash;
   vectors_.last_move.SetProgram(*blocks.program);
@@ -82,16 +91,16 @@ Status Communicator::StartBlocks(const CollectiveCall& call) {
               blocks.program.get());
   MYCEL_RETURN_IF_ERROR(SetOperands(call, blocks.kernel));
   current_.launch.stream_outputs = blocks.stream_outputs;
-  return Begin(*blocks.program, signature, SizeOf(call.type));
+  return Begin(*blocks.program, blocks.base_signature + SequenceSalt(), SizeOf(call.type));
 }
 
 Status Communicator::StartRootedBlocks(const CollectiveCall& call) {
   // Nothing of the counts: a rank knows its own only. The messages carry them.
-  current_.agreement = BaseSignature(KeyOf(call, 0), Program()) + static_cast<uint32_t>(sequence_) * kSequenceStep;
+  current_.agreement = CallSignature(KeyOf(call, 0)) + SequenceSalt();
   PostOnBoard(call, current_.agreement);
   vectors_.legs.clear();
   AppendLegs(call, parts_.rank.value(), parts_.rank_count, &vectors_.legs);
-  const Status built = BuildPoints(vectors_.legs);
+  const Status built = BuildPoints(vectors_.legs, point_index());
   if (!built.ok()) return Fail(built);
   vectors_.last_move = CallFacts();
   vectors_.last_move.planner = "none";

@@ -92,12 +92,11 @@ Status Communicator::AddSelfMessages(std::span<const PointCall> calls) {
   return OkStatus();
 }
 
-StatusOr<ChannelEnd*> Communicator::OpenPoint(const PointCall& call) {
-  const int32_t index = channels_.channels_per_pair() - 1;
+StatusOr<ChannelEnd*> Communicator::OpenPoint(const PointCall& call, int32_t index) {
   return call.sends ? channels_.Send(Rank(call.peer), index) : channels_.Recv(Rank(call.peer), index);
 }
 
-Status Communicator::BuildPoints(std::span<const PointCall> calls) {
+Status Communicator::BuildPoints(std::span<const PointCall> calls, int32_t index) {
   points_.lanes.clear();
   points_.instructions.clear();
   points_.operands.clear();
@@ -108,7 +107,7 @@ Status Communicator::BuildPoints(std::span<const PointCall> calls) {
   points_.slice_bytes = kPointSliceBytes;
   for (const PointCall& call : calls) {
     if (call.peer == parts_.rank.value()) continue;
-    MYCEL_ASSIGN_OR_RETURN(const ChannelEnd* end, OpenPoint(call));
+    MYCEL_ASSIGN_OR_RETURN(const ChannelEnd* end, OpenPoint(call, index));
     // All rings of a communicator are equal, so both sides come to the same slices: at least two in a ring.
     points_.slice_bytes = std::min(kPointSliceBytes, static_cast<int64_t>(end->payload_bytes / 2) / 64 * 64);
     break;
@@ -117,7 +116,7 @@ Status Communicator::BuildPoints(std::span<const PointCall> calls) {
   MYCEL_RETURN_IF_ERROR(AddSelfMessages(calls));
   for (const PointCall& call : calls) {
     if (call.peer == parts_.rank.value()) continue;
-    MYCEL_ASSIGN_OR_RETURN(ChannelEnd * end, OpenPoint(call));
+    MYCEL_ASSIGN_OR_RETURN(ChannelEnd * end, OpenPoint(call, index));
     points_.slot_count = static_cast<int32_t>(std::min<uint64_t>(
         static_cast<uint64_t>(points_.slot_count), end->payload_bytes / static_cast<uint64_t>(points_.slice_bytes)));
     // The last message on the same ring, if any, goes first.
@@ -139,12 +138,14 @@ Status Communicator::BuildPoints(std::span<const PointCall> calls) {
   return OkStatus();
 }
 
-Status Communicator::StartPoints(std::span<const PointCall> calls) {
+Status Communicator::StartPoints(std::span<const PointCall> calls, const CallSettings* settings) {
   // relaxed: as in Start.
   if (failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed)) return Fail(error());
   current_.point_to_point = true;
-  current_.stage = VectorStage::kNone;
-  const Status built = BuildPoints(calls);
+  current_.stage = CallStage::kNone;
+  current_.refused = false;
+  SetSettings(settings);
+  const Status built = BuildPoints(calls, point_index());
   // Alone nobody waits for us; else the peers must hear of it.
   if (!built.ok()) return parts_.rank_count == 1 ? built : Fail(built);
   OperationWord what;
@@ -167,8 +168,8 @@ Status Communicator::StartPoints(std::span<const PointCall> calls) {
   return Begin(points_, kBoardSendRecv, 1);
 }
 
-Status Communicator::RunPoints(std::span<const PointCall> calls) {
-  MYCEL_RETURN_IF_ERROR(StartPoints(calls));
+Status Communicator::RunPoints(std::span<const PointCall> calls, const CallSettings* settings) {
+  MYCEL_RETURN_IF_ERROR(StartPoints(calls, settings));
   return Wait();
 }
 

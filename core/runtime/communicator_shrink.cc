@@ -59,7 +59,7 @@ class Shown {
 
 }  // namespace
 
-StatusOr<Communicator::Place> Communicator::MeetSurvivors(std::span<const Rank> survivors, SteadyTime deadline,
+StatusOr<Communicator::Place> Communicator::MeetSurvivors(std::span<const Rank> survivors, Deadline deadline,
                                                           const std::function<StatusOr<Place>()>& host,
                                                           const std::function<bool()>& given_up) {
   MYCEL_CHECK(!survivors.empty());
@@ -104,7 +104,7 @@ StatusOr<Communicator::Place> Communicator::MeetSurvivors(std::span<const Rank> 
     }
     if (leader == parts_.rank && !missing.valid()) break;
     if (given_up()) return AbortedError(me + ": the communicator was aborted");
-    if (std::chrono::steady_clock::now() >= deadline) {
+    if (deadline.Passed()) {
       // A follower that sees all others waits for the leader.
       const Rank late = missing.valid() ? missing : leader;
       return TimeoutError(me + ": waited until its deadline for rank " + std::to_string(late.value()) +

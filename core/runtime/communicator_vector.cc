@@ -14,7 +14,6 @@
 namespace mycel {
 namespace {
 
-constexpr uint32_t kSequenceStep = 0x9E3779B1u;
 constexpr uint32_t kWordsSalt = 0x5bd1e995u;
 constexpr uint32_t kRowsSalt = 0x7feb352du;
 constexpr uint32_t kRefusedSalt = 0x846ca68bu;
@@ -46,6 +45,7 @@ bool Fits(const VectorPlan& plan, const VectorArrays& arrays, size_t element_byt
 
 Status Communicator::Decline(const Status& status) {
   current_.running = false;
+  current_.refused = true;
   EndFlightAs(FlightOutcome::kRefused);
   if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kIdle), std::memory_order_relaxed);
   return MakeStatus(status.code(), Where() + ": " + StatusMessage(status) + Context());
@@ -68,10 +68,10 @@ std::string Communicator::ExplainVector() const {
 }
 
 Status Communicator::StartVector(const CollectiveCall& call) {
-  current_.agreement = AgreementOf(call) + static_cast<uint32_t>(sequence_) * kSequenceStep;
+  current_.agreement = MixSignature(AgreementOf(call), SettingsSignature(call.settings)) + SequenceSalt();
   PostOnBoard(call, current_.agreement);
   if (call.vector->plan != nullptr) return BeginMove(call.vector->plan);
-  current_.stage = VectorStage::kWords;
+  current_.stage = CallStage::kWords;
   vectors_.words.resize(static_cast<size_t>(parts_.rank_count));
   vectors_.word = WordOf(parts_.rank.value(), parts_.rank_count, call.vector->send_counts, call.vector->recv_counts,
                          SizeOf(call.type));
@@ -80,18 +80,22 @@ Status Communicator::StartVector(const CollectiveCall& call) {
 
 Status Communicator::NextStage() {
   switch (current_.stage) {
-    case VectorStage::kWords:
+    case CallStage::kWords:
       return JudgeCounts();
-    case VectorStage::kRows:
+    case CallStage::kRows:
       return PlanRows();
-    case VectorStage::kRefused: {
+    case CallStage::kRefused: {
       const Status why = WhyRefused(vectors_.tables.data(), parts_.rank_count, SizeOf(current_.call.type));
       // A number that cannot be is an argument like any other; ranks that disagree have gone separate ways.
       if (why.code() == StatusCode::kInvalidArgument) return Decline(why);
       return Fail(MakeStatus(why.code(), Where() + ": " + StatusMessage(why)));
     }
-    case VectorStage::kNone:
-    case VectorStage::kMove:
+    case CallStage::kReports:
+      return SendVerdict();
+    case CallStage::kVerdict:
+      return Conclude(agreeing_.verdict);
+    case CallStage::kNone:
+    case CallStage::kMove:
       break;
   }
   return Finish();
@@ -100,6 +104,7 @@ Status Communicator::NextStage() {
 Status Communicator::JudgeCounts() {
   const VectorArrays& arrays = *current_.call.vector;
   const CountsVerdict verdict = Judge(vectors_.words.data(), parts_.rank_count, &vectors_.key);
+  vectors_.key ^= uint64_t{SettingsSignature(current_.call.settings)} << 32;
   if (verdict == CountsVerdict::kAgree && arrays.make == nullptr) {
     const auto known = vectors_.known.find(vectors_.key);
     if (known != vectors_.known.end()) {
@@ -116,7 +121,7 @@ Status Communicator::JudgeCounts() {
   vectors_.table.assign(arrays.send_counts, arrays.send_counts + n);
   if (refused) vectors_.table.insert(vectors_.table.end(), arrays.recv_counts, arrays.recv_counts + n);
   vectors_.tables.resize(n * numbers);
-  current_.stage = refused ? VectorStage::kRefused : VectorStage::kRows;
+  current_.stage = refused ? CallStage::kRefused : CallStage::kRows;
   return BeginGather(vectors_.table.data(), vectors_.tables.data(), numbers * sizeof(uint64_t),
                      refused ? kRefusedSalt : kRowsSalt);
 }
@@ -133,7 +138,9 @@ StatusOr<VectorPlan> Communicator::MakeVectorPlan(uint64_t key, const std::vecto
   }
   made.send_total = SumOf(made.send_bytes);
   made.recv_total = SumOf(made.recv_bytes);
-  const bool may_be_messages = current_.call.vector->make == nullptr && !parts_.message_planner.empty();
+  const CallSettings* settings = current_.call.settings;
+  const bool named = settings != nullptr && !settings->planner.empty() && settings->planner != "auto";
+  const bool may_be_messages = current_.call.vector->make == nullptr && !parts_.message_planner.empty() && !named;
   if (may_be_messages && found.status().code() == StatusCode::kUnimplemented) {
     MYCEL_LOG(kInfo) << Where() << ": runs as messages; " << StatusMessage(found.status());
     made.planner = "none";
@@ -159,6 +166,16 @@ StatusOr<VectorPlan> Communicator::MakeVectorPlan(uint64_t key, const std::vecto
   return made;
 }
 
+StatusOr<VectorPair> Communicator::MakeVectorPair(const PlanRequest& request, const std::vector<int64_t>& transposed) {
+  MYCEL_RETURN_IF_ERROR(CheckSettings(current_.call));
+  MYCEL_ASSIGN_OR_RETURN(PlanCache::Pair found, plans_.MakePair(request));
+  VectorPair pair;
+  MYCEL_ASSIGN_OR_RETURN(pair.dispatch, MakeVectorPlan(vectors_.key, request.demand, std::move(found.there)));
+  MYCEL_ASSIGN_OR_RETURN(pair.combine, MakeVectorPlan(~vectors_.key, transposed, std::move(found.back)));
+  pair.element_bytes = SizeOf(current_.call.type);
+  return pair;
+}
+
 Status Communicator::PlanRows() {
   const auto n = static_cast<size_t>(parts_.rank_count);
   const size_t element_bytes = SizeOf(current_.call.type);
@@ -171,28 +188,38 @@ Status Communicator::PlanRows() {
   request.collective = Collective::kAllToAllV;
   request.bytes = SumOf(demand) / parts_.rank_count;
   request.demand = demand;
+  const CallSettings* settings = current_.call.settings;
+  request.planner = settings == nullptr ? "" : settings->planner;  // empty, 0: the communicator's
+  request.lanes = settings == nullptr ? 0 : settings->lanes_max;
+  request.lanes_min = settings == nullptr ? 0 : settings->lanes_min;
   if (pair != nullptr) {
     std::vector<int64_t> transposed(n * n);
     for (size_t i = 0; i < n; ++i) {
       for (size_t j = 0; j < n; ++j) transposed[j * n + i] = demand[i * n + j];
     }
-    StatusOr<PlanCache::Pair> found = plans_.MakePair(request);
-    stats_.plans_made = plans_.misses();
-    if (!found.ok()) return Decline(found.status());
-    StatusOr<VectorPlan> dispatch = MakeVectorPlan(vectors_.key, demand, std::move(found->there));
-    if (!dispatch.ok()) return Decline(dispatch.status());
-    StatusOr<VectorPlan> combine = MakeVectorPlan(~vectors_.key, transposed, std::move(found->back));
-    if (!combine.ok()) return Decline(combine.status());
-    pair->dispatch = *std::move(dispatch);
-    pair->combine = *std::move(combine);
-    pair->element_bytes = element_bytes;
-    return Finish();
+    StatusOr<VectorPair> made = Planned([&] { return MakeVectorPair(request, transposed); });
+    const uint64_t hash = made.ok() ? MixSignature(made->dispatch.plan_hash, made->combine.plan_hash) : 0;
+    const Status mine = made.status();
+    if (mine.ok()) vectors_.pending_pair = *std::move(made);
+    return Agree(mine, hash, &Communicator::KeepPair);
   }
-  const StatusOr<CachedPlan> found = plans_.Make(request);
-  stats_.plans_made = plans_.misses();
-  StatusOr<VectorPlan> made = MakeVectorPlan(vectors_.key, demand, found);
-  // Planning is a pure function: what one rank cannot plan, none can.
-  if (!made.ok()) return Decline(made.status());
+  StatusOr<VectorPlan> made = Planned([&]() -> StatusOr<VectorPlan> {
+    MYCEL_RETURN_IF_ERROR(CheckSettings(current_.call));
+    return MakeVectorPlan(vectors_.key, demand, plans_.Make(request));
+  });
+  const uint64_t hash = made.ok() ? made->plan_hash : 0;
+  const Status mine = made.status();
+  if (mine.ok()) vectors_.pending = std::make_unique<VectorPlan>(*std::move(made));
+  return Agree(mine, hash, &Communicator::KeepRows);
+}
+
+Status Communicator::KeepPair() {
+  VectorPair& pair = *current_.call.vector->make;
+  pair = std::exchange(vectors_.pending_pair, VectorPair());
+  return Finish();
+}
+
+Status Communicator::KeepRows() {
   auto& known = vectors_.known;
   if (known.size() >= VectorPlans::kMost) {
     known.erase(std::min_element(known.begin(), known.end(), [](const auto& a, const auto& b) {
@@ -200,13 +227,13 @@ Status Communicator::PlanRows() {
     }));
   }
   auto& kept = known[vectors_.key];
-  kept = std::make_unique<VectorPlan>(*std::move(made));
+  kept = std::move(vectors_.pending);
   return BeginMove(kept.get());
 }
 
 Status Communicator::BeginMove(VectorPlan* plan) {
   const CollectiveCall& call = current_.call;
-  current_.stage = VectorStage::kMove;
+  current_.stage = CallStage::kMove;
   plan->last_used = sequence_;
   vectors_.last_move.planner = plan->planner;
   vectors_.last_move.plan_hash = plan->plan_hash;
@@ -214,7 +241,7 @@ Status Communicator::BeginMove(VectorPlan* plan) {
   if (plan->as_messages) {
     vectors_.legs.clear();
     AppendLegs(call, parts_.rank.value(), parts_.rank_count, &vectors_.legs);
-    const Status built = BuildPoints(vectors_.legs);
+    const Status built = BuildPoints(vectors_.legs, point_index());
     if (!built.ok()) return Fail(built);
     vectors_.last_move.SetProgram(points_);
     current_.launch.kernel = nullptr;

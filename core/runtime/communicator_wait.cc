@@ -102,6 +102,9 @@ std::string Communicator::StandingOf(const RankBoard& board) const {
   if (board.phase.load(std::memory_order_relaxed) == static_cast<uint32_t>(Phase::kIdle)) {
     return "which has finished operation " + at + " and has not called the next one";
   }
+  if (board.phase.load(std::memory_order_relaxed) == static_cast<uint32_t>(Phase::kPlanning)) {
+    return "which is making the plan for " + PlaceOf(board);
+  }
   return "which is alive but not progressing in " + PlaceOf(board);
 }
 
@@ -129,7 +132,9 @@ std::string Communicator::WaitText(WaitWord wait) const {
     const WaitWord next = WaitWord::Unpack(board->waits.load(std::memory_order_relaxed));
     const bool running = board->phase.load(std::memory_order_relaxed) == static_cast<uint32_t>(Phase::kRunning);
     const std::string condition = parts_.transport->ConditionOf(Rank(wait.rank));
-    if (next.kind == WaitKind::kNothing || !running || hops + 1 == parts_.rank_count) {
+    // Then it is the bottom, whatever it waited for when it was stopped.
+    const bool stopped = condition.find(" stopped by ") != std::string::npos;
+    if (next.kind == WaitKind::kNothing || !running || stopped || hops + 1 == parts_.rank_count) {
       return text + ", " + StandingOf(*board) + (condition.empty() ? "" : " (" + condition + ")");
     }
     text += ", which is in " + PlaceOf(*board) + " and waits ";
@@ -244,10 +249,12 @@ Status Communicator::CheckWait(uint64_t waited_ns) {
     MYCEL_RETURN_IF_ERROR(Advance(&idle));
     return idle && current_.running ? Fail(status) : OkStatus();
   }
-  if (waited_ns < static_cast<uint64_t>(parts_.timeout_ns)) return OkStatus();
+  if (waited_ns < static_cast<uint64_t>(current_.timeout_ns)) return OkStatus();
   std::string text = Where() + ": waited " + Seconds(waited_ns);
   if (blocked.valid()) text += " " + WaitText(wait);
-  return Fail(TimeoutError(text + "; MYCEL_TIMEOUT sets the limit"));
+  return Fail(TimeoutError(text + "; " +
+                           (current_.timeout_ns == parts_.timeout_ns ? "MYCEL_TIMEOUT sets the limit"
+                                                                     : "the call's config sets the limit")));
 }
 
 bool Communicator::DirectReadThunk(void* context, int32_t peer, uint64_t address, void* target, size_t bytes) {
@@ -281,7 +288,7 @@ Status Communicator::Fail(Status status) {
 
 /// False when there is an error already, which stays.
 bool Communicator::KeepError(const Status& status) {
-  const std::lock_guard<std::mutex> lock(error_mutex_);
+  const MutexLock lock(error_mutex_);
   if (!error_.ok()) return false;
   const std::string text = StatusMessage(status);
   error_ = MakeStatus(status.code(), text + Context());
@@ -302,7 +309,7 @@ bool Communicator::KeepError(const Status& status) {
 }
 
 Status Communicator::error() const {
-  const std::lock_guard<std::mutex> lock(error_mutex_);
+  const MutexLock lock(error_mutex_);
   return error_;
 }
 

@@ -26,7 +26,7 @@ Status StartNext(Cursor* cursor) {
   GroupPart& part = *cursor->part;
   if (!cursor->points_started) {
     cursor->points_started = true;
-    if (!part.points.empty()) return part.communicator->StartPoints(part.points);
+    if (!part.points.empty()) return part.communicator->StartPoints(part.points, part.points_settings);
   }
   if (cursor->next < part.collectives.size()) return part.communicator->Start(part.collectives[cursor->next++]);
   cursor->done = true;
@@ -73,7 +73,8 @@ Status RunGroup(std::vector<GroupPart>& parts, const std::function<void(size_t)>
   size_t left = cursors.size();
   const auto settle = [&](Cursor* cursor, const Status& status) {
     if (!status.ok()) {
-      cursor->done = true;
+      // After a refused call the part goes on: other ranks may have made its calls one by one.
+      cursor->done |= !cursor->part->communicator->error().ok();
       if (first.ok()) first = status;
     }
     if (!cursor->done) return;

@@ -14,11 +14,13 @@ namespace mycel {
 struct GroupPart {
   Communicator* communicator = nullptr;
   std::vector<PointCall> points;
+  const CallSettings* points_settings = nullptr;  // of the messages; may be null
   std::vector<CollectiveCall> collectives;
 };
 
 /// Runs all parts to their ends in the calling thread, round-robin, so that ranks of one thread can wait for each
-/// other. A failing part does not stop the others; the first error is returned. Parts name distinct communicators, and
+/// other. A failing part does not stop the others, nor does a call that all ranks refuse; the first
+/// error is returned. Parts name distinct communicators, and
 /// the thread is alone in each; `done(i)` tells that part i is over and its communicator free.
 Status RunGroup(std::vector<GroupPart>& parts, const std::function<void(size_t)>& done);
 

@@ -12,7 +12,7 @@ int64_t BucketOf(int64_t bytes) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)));
 }
 
-StatusOr<const CachedPlan*> PlanCache::Find(const PlanKey& key) {
+StatusOr<CachedPlan*> PlanCache::Find(const PlanKey& key) {
   const auto known = plans_.find(key);
   if (known != plans_.end()) return known->second.get();
   PlanRequest request;
@@ -20,6 +20,9 @@ StatusOr<const CachedPlan*> PlanCache::Find(const PlanKey& key) {
   request.root = Rank(key.root);
   request.bytes = key.bucket_bytes;
   request.reproducible = key.reproducible;
+  request.planner = key.planner;
+  request.lanes_min = key.lanes_min;
+  request.lanes = key.lanes_max;
   MYCEL_ASSIGN_OR_RETURN(CachedPlan made, Make(request));
   auto cached = std::make_unique<CachedPlan>(std::move(made));
   return plans_.emplace(key, std::move(cached)).first->second.get();

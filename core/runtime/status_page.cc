@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
-#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "core/base/check.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/plan/collective.h"
 #include "core/plan/types.h"
 
@@ -49,7 +49,7 @@ class Page {
   }
 
   StatusEntry* Take() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (pid_ != getpid()) {
       CloseFile();  // the parent's page stays mapped: its communicators are there still, though of no use
       base_ = nullptr;
@@ -78,7 +78,7 @@ class Page {
   }
 
   void Return(StatusEntry* entry) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto* at = reinterpret_cast<const std::byte*>(entry);
     // The page of the process that forked us is not ours.
     if (pid_ != getpid() || base_ == nullptr || at < base_ ||
@@ -93,17 +93,17 @@ class Page {
   }
 
   int fd() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return pid_ == getpid() ? fd_ : -1;
   }
 
  private:
-  void WarnOnce(const std::string& why) {
+  void WarnOnce(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (std::exchange(warned_, true)) return;
     MYCEL_LOG(kWarn) << "`mycel status` will not show all communicators of this process: " << why;
   }
 
-  void Make() {
+  void Make() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     uint32_t entries = kStatusEntriesMax;
     rlimit limit{};
     getrlimit(RLIMIT_FSIZE, &limit);
@@ -138,21 +138,21 @@ class Page {
   }
 
   /// The program may have closed the descriptor itself, and its number may be another file by now.
-  void CloseFile() {
+  void CloseFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     struct stat facts {};
     if (fd_ >= 0 && fstat(fd_, &facts) == 0 && facts.st_ino == inode_) close(fd_);
     fd_ = -1;
   }
 
-  StatusHeader& header() { return *reinterpret_cast<StatusHeader*>(base_); }
+  StatusHeader& header() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return *reinterpret_cast<StatusHeader*>(base_); }
 
-  std::mutex mutex_;  // guards what follows
-  pid_t pid_ = 0;
-  int fd_ = -1;
-  ino_t inode_ = 0;
-  std::byte* base_ = nullptr;
-  std::vector<bool> taken_;
-  bool warned_ = false;
+  Mutex mutex_;
+  pid_t pid_ ABSL_GUARDED_BY(mutex_) = 0;
+  int fd_ ABSL_GUARDED_BY(mutex_) = -1;
+  ino_t inode_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::byte* base_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::vector<bool> taken_ ABSL_GUARDED_BY(mutex_);
+  bool warned_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 uint64_t Mix(uint64_t hash, std::string_view text) {

@@ -26,7 +26,7 @@ namespace mycel {
 
 inline constexpr char kStatusFileName[] = "mycel-status";
 inline constexpr uint64_t kStatusMagic = 0x7461'7473'6c63'796dULL;  // "myclstat"
-inline constexpr uint32_t kStatusVersion = 1;
+inline constexpr uint32_t kStatusVersion = 2;
 inline constexpr uint32_t kStatusEntriesMax = 1024;
 inline constexpr uint32_t kFlightRecords = 64;
 
@@ -85,6 +85,7 @@ struct alignas(128) StatusEntry {
   std::atomic<uint32_t> error;          // 0, or 1 + StatusCode of the sticky error; release: publishes error_text
   std::atomic<uint64_t> wait_since_ns;  // since when nothing has moved, where `waits` says something
   std::atomic<uint32_t> planner_count;  // release: publishes the name
+  std::atomic<uint32_t> planning;       // 1: inside an operation, making its plan
   InitPhase phases[kPhases];
   char planners[kPlanners][kPlannerBytes];  // planner i + 1 of OperationWord; 0: none, or more than fit
   char error_text[768];

@@ -121,6 +121,7 @@ StatusRow RowOf(const StatusProcess& process, const StatusEntry& entry) {
   row.running = end == 0;
   row.since_ns = row.running ? record.start_ns.load(kRelaxed) : end & kTimeMask;
   if (!row.running) return row;
+  row.planning = entry.planning.load(kRelaxed) != 0;
   row.waits = WaitWord::Unpack(entry.waits.load(kRelaxed));
   if (row.waits.kind != WaitKind::kNothing) row.since_ns = entry.wait_since_ns.load(kRelaxed);
   return row;
@@ -155,7 +156,7 @@ void AppendPhase(const StatusRow& row, FixedText* text) {
       *text << "failed";
       return;
     case EntryState::kLive:
-      *text << (row.running ? "running" : "idle");
+      *text << (row.planning ? "planning" : row.running ? "running" : "idle");
   }
 }
 

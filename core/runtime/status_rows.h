@@ -20,6 +20,7 @@ struct StatusRow {
   char process_state = '?';  // StatusProcess::state
   EntryState state = EntryState::kInit;
   bool running = false;    // inside an operation
+  bool planning = false;   // and making its plan
   uint64_t operation = 0;  // the current or last collective; of messages: the one before them
   uint64_t flights = 0;    // operations begun, messages included
   OperationWord what;      // of the last flight; only where flights > 0
@@ -41,7 +42,7 @@ void SortRows(std::span<StatusRow> rows);
 /// The rows of the communicator that rows[0] belongs to, in sorted rows.
 size_t GroupSize(std::span<const StatusRow> rows);
 
-/// "running", "idle", "init: connect", "failed", "stopped".
+/// "running", "planning", "idle", "init: connect", "failed", "stopped".
 void AppendPhase(const StatusRow& row, FixedText* text);
 /// What the ranks of one communicator (sorted) show together: one sentence each, passed to `say`. Ranks that are
 /// missing here, that are behind, that wait for each other in a circle, that are stopped or failed.

@@ -58,6 +58,13 @@ uint64_t AllReduceWord() {
   return what.Pack();
 }
 
+std::string PhaseOf(const StatusRow& row) {
+  char buffer[64];
+  FixedText text(buffer, sizeof(buffer));
+  AppendPhase(row, &text);
+  return std::string(text.view());
+}
+
 TEST(OperationWord, KeepsWhatItIsGiven) {
   for (const int32_t root : {-1, 0, 7, 4095}) {
     OperationWord what;
@@ -99,10 +106,14 @@ TEST(StatusPage, ShowsAnEntryWhileItsOwnerLives) {
     EXPECT_EQ(row.operation, 17U);
     EXPECT_TRUE(row.running);
     EXPECT_EQ(row.since_ns, 5000U);
+    EXPECT_EQ(PhaseOf(row), "running");
+    owner->planning.store(1, std::memory_order_relaxed);
+    EXPECT_EQ(PhaseOf(Look().rows.at(0)), "planning");
     EndFlight(flight, 6000, FlightOutcome::kDone);
     row = Look().rows.at(0);
     EXPECT_FALSE(row.running);
     EXPECT_EQ(row.since_ns, 6000U);
+    EXPECT_EQ(PhaseOf(row), "idle");
   }
   EXPECT_THAT(Look().rows, IsEmpty());
 }

@@ -47,6 +47,9 @@ struct VectorPlans {
   std::vector<uint64_t> tables;  // of all ranks
   uint64_t key = 0;              // of the matrix at hand
   std::vector<PointCall> legs;
+  // Made, and not yet agreed upon.
+  std::unique_ptr<VectorPlan> pending;
+  VectorPair pending_pair;
   CallFacts last_move;  // of the last exchange
 };
 

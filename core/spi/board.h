@@ -10,7 +10,8 @@
 
 namespace mycel {
 
-enum class Phase : uint32_t { kIdle = 0, kInit = 1, kRunning = 2, kFinalized = 3 };
+/// kPlanning: inside an operation, making its plan.
+enum class Phase : uint32_t { kIdle = 0, kInit = 1, kRunning = 2, kFinalized = 3, kPlanning = 4 };
 
 /// How the ranks that remain meet when others are left behind (communicator_shrink.cc).
 struct alignas(128) ShrinkBoard {
@@ -56,7 +57,7 @@ struct alignas(128) RankBoard {
   alignas(128) Bell bell;
   ShrinkBoard shrink;
 };
-static_assert(sizeof(RankBoard) == 1408);
+static_assert(sizeof(RankBoard) == 1664);
 
 inline constexpr uint32_t kBoardSendRecv = 1000;
 inline constexpr uint32_t kBoardBarrier = 1001;

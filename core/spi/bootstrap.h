@@ -20,9 +20,9 @@ class Bootstrap {
   virtual int32_t rank_count() const = 0;
   /// Collective: every rank gives `mine`, gets everyone's in rank order. TimeoutError names the ranks that are missing;
   /// RemoteError one that left.
-  virtual StatusOr<std::vector<std::string>> AllGather(const std::string& mine, SteadyTime deadline) = 0;
+  virtual StatusOr<std::vector<std::string>> AllGather(const std::string& mine, Deadline deadline) = 0;
   /// Collective without data.
-  Status Barrier(SteadyTime deadline) { return AllGather(std::string(), deadline).status(); }
+  Status Barrier(Deadline deadline) { return AllGather(std::string(), deadline).status(); }
 };
 
 }  // namespace mycel

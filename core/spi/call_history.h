@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace mycel {
 
@@ -18,6 +19,9 @@ struct CallRecord {
   int32_t root = -1;
   uint64_t count = 0;
   uint32_t counts_hash = 0;  // v-collectives
+  // What the call itself asked for (core/runtime/call_settings.h); zeros: nothing.
+  uint32_t settings = 0;  // its numbers, packed
+  char planner[16] = {};  // its planner, cut off and terminated
 
   friend bool operator==(const CallRecord&, const CallRecord&) = default;
 };
@@ -34,6 +38,11 @@ class CallHistory {
     entry.what.store(call.collective << 16 | call.type << 8 | call.op, std::memory_order_relaxed);
     entry.root.store(call.root, std::memory_order_relaxed);
     entry.counts_hash.store(call.counts_hash, std::memory_order_relaxed);
+    entry.settings.store(call.settings, std::memory_order_relaxed);
+    uint64_t name[2];
+    std::memcpy(name, call.planner, sizeof(name));
+    entry.planner[0].store(name[0], std::memory_order_relaxed);
+    entry.planner[1].store(name[1], std::memory_order_relaxed);
     // release: publishes the fields; pairs with the acquire in Find.
     entry.agreement.store(call.operation << 32 | call.signature, std::memory_order_release);
   }
@@ -53,6 +62,11 @@ class CallHistory {
     call.op = what & 0xffU;
     call.root = entry.root.load(std::memory_order_relaxed);
     call.counts_hash = entry.counts_hash.load(std::memory_order_relaxed);
+    call.settings = entry.settings.load(std::memory_order_relaxed);
+    const uint64_t name[2] = {entry.planner[0].load(std::memory_order_relaxed),
+                              entry.planner[1].load(std::memory_order_relaxed)};
+    std::memcpy(call.planner, name, sizeof(name));
+    call.planner[sizeof(call.planner) - 1] = 0;
     return call;
   }
 
@@ -63,12 +77,13 @@ class CallHistory {
     std::atomic<uint32_t> what;
     std::atomic<int32_t> root;
     std::atomic<uint32_t> counts_hash;
-    uint32_t pad;
+    std::atomic<uint32_t> settings;
+    std::atomic<uint64_t> planner[2];
   };
-  static_assert(sizeof(Entry) == 32);
+  static_assert(sizeof(Entry) == 48);
 
   Entry entries_[kKept];
 };
-static_assert(sizeof(CallHistory) == 512);
+static_assert(sizeof(CallHistory) == 768);
 
 }  // namespace mycel

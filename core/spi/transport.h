@@ -48,7 +48,7 @@ class Transport {
   virtual StatusOr<std::string> Prepare(const TransportOptions& options) = 0;
   /// `addresses[r]`: what rank r's Prepare returned. Collective; maps the peers. Reachability is proved (a token read
   /// through the mapping), never guessed from names.
-  virtual Status Connect(const std::vector<std::string>& addresses, SteadyTime deadline) = 0;
+  virtual Status Connect(const std::vector<std::string>& addresses, Deadline deadline) = 0;
 
   /// Whether channels to and from `peer` exist after Connect.
   virtual bool Reaches(Rank peer) const = 0;

@@ -39,7 +39,7 @@ class InheritedPage final : public Bootstrap {
   Rank rank() const override { return rank_; }
   int32_t rank_count() const override { return rank_count_; }
 
-  StatusOr<std::vector<std::string>> AllGather(const std::string& mine, SteadyTime deadline) override {
+  StatusOr<std::vector<std::string>> AllGather(const std::string& mine, Deadline deadline) override {
     if (mine.size() > kValueBytes) return InternalError("too much for the test's bootstrap");
     Place& place = places_[rank_.index()];
     const size_t row = round_ % kRounds;
@@ -51,7 +51,7 @@ class InheritedPage final : public Bootstrap {
     for (int32_t r = 0; r < rank_count_; ++r) {
       // acquire: pairs with the release above.
       while (places_[r].rounds.load(std::memory_order_acquire) <= round_) {
-        if (steady_clock::now() >= deadline) return TimeoutError("rank " + std::to_string(r) + " is missing");
+        if (deadline.Passed()) return TimeoutError("rank " + std::to_string(r) + " is missing");
         sched_yield();
       }
       all.emplace_back(places_[r].values[row], places_[r].lengths[row]);
@@ -81,10 +81,10 @@ void RunThreads(int32_t rank_count, const std::function<void(const RankContext&)
 }
 
 /// Waits for a child; kills it when it takes too long.
-int StatusOfChild(pid_t pid, SteadyTime deadline) {
+int StatusOfChild(pid_t pid, Deadline deadline) {
   int status = 0;
   while (waitpid(pid, &status, WNOHANG) == 0) {
-    if (steady_clock::now() >= deadline) kill(pid, SIGKILL);
+    if (deadline.Passed()) kill(pid, SIGKILL);
     usleep(1000);
   }
   return status;
@@ -108,7 +108,7 @@ void RunProcesses(int32_t rank_count, const std::function<void(const RankContext
     }
     children.push_back(pid);
   }
-  const SteadyTime deadline = InSeconds(2 * kPatienceSeconds);
+  const Deadline deadline = InSeconds(2 * kPatienceSeconds);
   for (Rank rank : Ids<Rank>(rank_count)) {
     const int status = StatusOfChild(children[rank.index()], deadline);
     if (rank == expect_killed) {
@@ -142,9 +142,9 @@ void RunRanks(RanksAre ranks_are, int32_t rank_count, const std::function<void(c
 }
 
 bool WaitUntilDone(const std::function<bool()>& done, const std::function<void()>& progress) {
-  const SteadyTime deadline = InSeconds(kPatienceSeconds);
+  const Deadline deadline = InSeconds(kPatienceSeconds);
   while (!done()) {
-    if (steady_clock::now() >= deadline) {
+    if (deadline.Passed()) {
       ADD_FAILURE() << "nothing happened for " << kPatienceSeconds << " s";
       return false;
     }

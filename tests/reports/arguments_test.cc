@@ -292,6 +292,28 @@ TEST(ArgumentsCounts, AllReduceOfVeryManyElements) {
   });
 }
 
+// J6: blocks that would be received over each other are refused by name, in any order; apart or empty they arrive.
+TEST(ArgumentsAllToAllV, OverlappingReceiveBlocksAreRefusedAndNothingElseIs) {
+  ExpectRight({RanksLive::kLoopback, "auto", 3}, [](mycelComm_t comm, int rank) -> std::string {
+    const std::vector<float> send(30, static_cast<float>(rank));
+    std::vector<float> recv(30, -1);
+    const size_t counts[3] = {4, 4, 4};
+    const auto exchange = [&](const size_t(&at)[3]) {
+      return mycelAllToAllv(send.data(), counts, at, recv.data(), counts, at, mycelFloat, comm, nullptr);
+    };
+    if (exchange({20, 3, 0}) != mycelInvalidArgument) return "blocks 1 and 2 overlap, and that is not refused";
+    const std::string said = mycelGetLastError(nullptr);
+    if (said.find("the blocks of ranks 2 and 1 overlap in recvbuff; see rdispls[1]") == std::string::npos) return said;
+    if (exchange({0, 4, 4}) != mycelInvalidArgument) return "equal places are not refused";
+    if (exchange({20, 4, 0}) != mycelSuccess) return mycelGetLastError(comm);
+    for (size_t i = 0; i < recv.size(); ++i) {
+      const float want = i < 4 ? 2.0F : i < 8 ? 1.0F : i >= 20 && i < 24 ? 0.0F : -1.0F;
+      if (recv[i] != want) return "element " + std::to_string(i) + " is wrong";
+    }
+    return "";
+  });
+}
+
 // A10: messages to oneself among others, in any order, several of different sizes that match in order.
 TEST(ArgumentsSelf, MessagesToOneselfMixWithOthersInAGroup) {
   const NothingLeft nothing_left;

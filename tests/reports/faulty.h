@@ -37,7 +37,7 @@ class FaultyBootstrap final : public Bootstrap {
   FaultyBootstrap(Bootstrap* wrapped, Fault* fault) : wrapped_(*wrapped), fault_(*fault) {}
   Rank rank() const override { return wrapped_.rank(); }
   int32_t rank_count() const override { return wrapped_.rank_count(); }
-  StatusOr<std::vector<std::string>> AllGather(const std::string& mine, SteadyTime deadline) override {
+  StatusOr<std::vector<std::string>> AllGather(const std::string& mine, Deadline deadline) override {
     if (fault_.Strikes("Bootstrap::AllGather")) return fault_.Error();
     return wrapped_.AllGather(mine, deadline);
   }
@@ -56,7 +56,7 @@ class FaultyTransport final : public Transport {
     if (fault_.Strikes("Transport::Prepare")) return fault_.Error();
     return wrapped_->Prepare(options);
   }
-  Status Connect(const std::vector<std::string>& addresses, SteadyTime deadline) override {
+  Status Connect(const std::vector<std::string>& addresses, Deadline deadline) override {
     // After the work, when the peers have what they need from it: nobody but the caller knows.
     const Status connected = wrapped_->Connect(addresses, deadline);
     return fault_.Strikes("Transport::Connect") ? fault_.Error() : connected;

@@ -11,11 +11,14 @@
 #include <atomic>
 #include <cstdlib>
 #include <exception>
+#include <initializer_list>
 #include <new>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "bindings/c/mycel.h"
@@ -199,6 +202,151 @@ mycelResult_t CallEach(mycelComm_t comm, int rank) {
     result = mycelGroupEnd();
   }
   return result == mycelSuccess ? mycelBarrier(comm, nullptr) : result;
+}
+
+/// Functions of the C API on a communicator of one rank, good calls and refused ones; what they make they end.
+using OneFunction = mycelResult_t (*)(mycelComm_t comm);
+
+mycelResult_t FirstError(std::initializer_list<mycelResult_t> results) {
+  for (const mycelResult_t result : results) {
+    if (result != mycelSuccess) return result;
+  }
+  return mycelSuccess;
+}
+
+float send[64];
+float recv[64];
+const size_t count[1] = {3};
+const size_t at[1] = {1};
+const std::pair<const char*, OneFunction> kFunctions[] = {
+    {"stats",
+     [](mycelComm_t comm) {
+       mycelCommStats stats;
+       stats.size = sizeof(stats);
+       return mycelCommGetStats(comm, &stats);
+     }},
+    {"query",
+     [](mycelComm_t comm) {
+       mycelCallInfo info;
+       info.size = sizeof(info);
+       return mycelCommQueryLast(comm, &info);
+     }},
+    {"explain",
+     [](mycelComm_t comm) {
+       char text[256];
+       return mycelCommExplain(comm, "allgather", 12345, mycelFloat, text, sizeof(text));
+     }},
+    {"unique id",
+     [](mycelComm_t) {
+       mycelUniqueId id;
+       return mycelGetUniqueId(&id);
+     }},
+    {"bad type",
+     [](mycelComm_t comm) { return mycelAllReduce(send, recv, 1, mycelDataType_t(77), mycelSum, comm, nullptr); }},
+    {"overlap",
+     [](mycelComm_t comm) { return mycelAllReduce(send, send + 1, 8, mycelFloat, mycelSum, comm, nullptr); }},
+    {"allgatherv",
+     [](mycelComm_t comm) { return mycelAllGatherv(send, 3, recv, count, at, mycelFloat, comm, nullptr); }},
+    {"bad allgatherv",
+     [](mycelComm_t comm) { return mycelAllGatherv(send, 2, recv, count, at, mycelFloat, comm, nullptr); }},
+    {"reduce_scatterv",
+     [](mycelComm_t comm) { return mycelReduceScatterv(send, recv, count, mycelFloat, mycelMax, comm, nullptr); }},
+    {"gatherv", [](mycelComm_t comm) { return mycelGatherv(send, 3, recv, count, at, mycelFloat, 0, comm, nullptr); }},
+    {"scatterv",
+     [](mycelComm_t comm) { return mycelScatterv(send, count, at, recv, 3, mycelFloat, 0, comm, nullptr); }},
+    {"alltoallv",
+     [](mycelComm_t comm) { return mycelAllToAllv(send, count, at, recv, count, at, mycelFloat, comm, nullptr); }},
+    {"kept plan",
+     [](mycelComm_t comm) {
+       mycelAllToAllvPlan_t plan = nullptr;
+       const mycelResult_t made = mycelAllToAllvPlanCreate(&plan, count, count, mycelFloat, comm);
+       if (made != mycelSuccess) return made;
+       const mycelResult_t ran = mycelAllToAllvPlanRun(plan, mycelDispatch, send, at, recv, at, nullptr);
+       return FirstError({ran, mycelAllToAllvPlanDestroy(plan)});
+     }},
+    {"group",
+     [](mycelComm_t comm) {
+       mycelGroupStart();
+       mycelSend(send, 3, mycelFloat, 0, comm, nullptr);
+       mycelRecv(recv, 3, mycelFloat, 0, comm, nullptr);
+       mycelAllReduce(send, recv, 3, mycelFloat, mycelSum, comm, nullptr);
+       return mycelGroupEnd();
+     }},
+    {"call config",
+     [](mycelComm_t comm) {
+       mycelCallConfig_t config = MYCEL_CALL_CONFIG_INITIALIZER;
+       config.planner = "ring";
+       const mycelResult_t begun = mycelCallConfigStart(&config);
+       if (begun != mycelSuccess) return begun;
+       const mycelResult_t ran = mycelAllReduce(send, recv, 3, mycelFloat, mycelSum, comm, nullptr);
+       return FirstError({ran, mycelCallConfigEnd()});
+     }},
+    {"operation",
+     [](mycelComm_t comm) {
+       mycelRedOp_t op = mycelSum;
+       const mycelResult_t made = mycelRedOpCreatePreMulSum(&op, send, mycelFloat, mycelScalarHostImmediate, comm);
+       if (made != mycelSuccess) return made;
+       const mycelResult_t ran = mycelAllReduce(send, recv, 3, mycelFloat, op, comm, nullptr);
+       return FirstError({ran, mycelRedOpDestroy(op, comm)});
+     }},
+    {"stream",
+     [](mycelComm_t comm) {
+       mycelStream_t stream = nullptr;
+       const mycelResult_t made = mycelStreamCreate(&stream);
+       if (made != mycelSuccess) return made;
+       const mycelResult_t ran = mycelAllReduce(send, recv, 3, mycelFloat, mycelSum, comm, stream);
+       return FirstError({ran, mycelStreamSynchronize(stream), mycelStreamDestroy(stream)});
+     }},
+    {"window",
+     [](mycelComm_t comm) {
+       mycelWindow_t window = nullptr;
+       const mycelResult_t made = mycelCommWindowRegister(comm, recv, sizeof(recv), &window, MYCEL_WIN_DEFAULT);
+       return made != mycelSuccess ? made : mycelCommWindowDeregister(comm, window);
+     }},
+    {"memory",
+     [](mycelComm_t) {
+       void* memory = nullptr;
+       const mycelResult_t made = mycelMemAlloc(&memory, 4096);
+       return made != mycelSuccess ? made : mycelMemFree(memory);
+     }},
+    {"split",
+     [](mycelComm_t comm) {
+       mycelComm_t child = nullptr;
+       const mycelResult_t made = mycelCommSplit(comm, 0, 0, &child, nullptr);
+       return made != mycelSuccess ? made : mycelCommDestroy(child);
+     }},
+};
+
+// Whatever allocation is refused: no function throws into its caller's C, and each tells of it or does without.
+TEST(ResourcesMemory, NoFunctionThrowsThroughTheBorder) {
+  int failures = 0;
+  for (const auto& [name, function] : kFunctions) {
+    bool struck = true;
+    for (int64_t nth = 1; struck; ++nth) {
+      SCOPED_TRACE(std::string(name) + ", allocation " + std::to_string(nth));
+      ASSERT_LT(nth, 5000);
+      mycelComm_t comm = nullptr;
+      ASSERT_EQ(mycelCommInitAll(&comm, 1, nullptr), mycelSuccess);
+      float value = 1;
+      ASSERT_EQ(mycelAllReduce(&value, &value, 1, mycelFloat, mycelSum, comm, nullptr), mycelSuccess);
+      mycelResult_t result = mycelSuccess;
+      bool thrown = false;
+      RefuseAllocation(nth);
+      try {
+        result = function(comm);
+      } catch (const std::exception&) {
+        thrown = true;
+      }
+      struck = AllocationWasRefused();
+      EXPECT_FALSE(thrown);
+      if (struck) {
+        EXPECT_THAT(result, ::testing::AnyOf(mycelSuccess, mycelSystemError, mycelInvalidArgument, mycelInvalidUsage));
+        failures += result == mycelSystemError ? 1 : 0;
+      }
+      mycelCommAbort(comm);
+    }
+  }
+  EXPECT_GT(failures, 50);
 }
 
 // D10: memory is refused to one rank once, at every allocation in turn (some of them here, all with REPORTS_SCALE=10):

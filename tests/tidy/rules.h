@@ -34,6 +34,7 @@ Findings CheckVendorHeaders(const Tree& tree);  // each third-party header only 
 // rules_code.cc
 Findings CheckWaiting(const Tree& tree);       // core/base/wait.h is the one place that waits
 Findings CheckAtomicOrders(const Tree& tree);  // memory orders are spelled out; no stand-alone fences
+Findings CheckLocks(const Tree& tree);         // std::mutex only behind core/base/mutex.h, which clang checks
 Findings CheckAbseilNames(const Tree& tree);   // absl:: only behind core/base/status.h
 Findings CheckEnvironment(const Tree& tree);   // MYCEL_ variables are read through core/base/env.h, and each is read
 Findings CheckPrinting(const Tree& tree);      // libraries do not print

@@ -31,6 +31,13 @@ const WordRule kFences = {"atomic-order",
                           {"kernels/device/"},
                           true};
 
+const WordRule kLocks = {
+    "lock",
+    {"std::mutex", "std::lock_guard", "std::unique_lock", "std::scoped_lock", "std::condition_variable"},
+    "is beyond clang's analysis; use Mutex, MutexLock and Condition of core/base/mutex.h",
+    {"core/base/mutex.h", "tests/tidy/"},
+    false};
+
 const WordRule kAbseil = {"abseil-name",
                           {"absl::"},
                           "comes in only through core/base/status.h (its string_view is not std's)",
@@ -137,6 +144,8 @@ Findings CheckAtomicOrders(const Tree& tree) {
   }
   return findings;
 }
+
+Findings CheckLocks(const Tree& tree) { return FindWordsEverywhere(tree, kLocks); }
 
 Findings CheckAbseilNames(const Tree& tree) { return FindWordsEverywhere(tree, kAbseil); }
 

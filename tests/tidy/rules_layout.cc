@@ -195,7 +195,7 @@ Findings CheckAll(const Tree& tree) {
   Findings all;
   for (const auto check :
        {CheckLayerLaw, CheckCoreOrder, CheckIncludePaths, CheckOwnHeaderFirst, CheckVendorHeaders, CheckWaiting,
-        CheckAtomicOrders, CheckAbseilNames, CheckEnvironment, CheckPrinting, CheckUnfinished, CheckNames,
+        CheckAtomicOrders, CheckLocks, CheckAbseilNames, CheckEnvironment, CheckPrinting, CheckUnfinished, CheckNames,
         CheckLineLength, CheckSizes, CheckPragmaOnce, CheckTargets, CheckReadmes}) {
     for (Finding& finding : check(tree)) all.push_back(std::move(finding));
   }

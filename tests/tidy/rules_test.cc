@@ -132,6 +132,9 @@ TEST(AtomicOrders, AreSpelled) {
 TEST(Words, AreRefusedOutsideTheirHome) {
   EXPECT_THAT(CheckAbseilNames(MakeTree({{"core/plan/a.cc", "absl::string_view x;\n"}})), SizeIs(1));
   EXPECT_THAT(CheckAbseilNames(MakeTree({{"core/base/status.h", "using Status = absl::Status;\n"}})), IsEmpty());
+  EXPECT_THAT(CheckLocks(MakeTree({{"core/plan/a.cc", "std::mutex lock;\n"}})), SizeIs(1));
+  EXPECT_THAT(CheckLocks(MakeTree({{"core/base/mutex.h", "std::mutex lock;\n"}, {"core/a.cc", "Mutex lock;\n"}})),
+              IsEmpty());
   EXPECT_THAT(CheckPrinting(MakeTree({{"transport/a.cc", "std::fprintf(stderr, x);\n"}})), SizeIs(1));
   EXPECT_THAT(
       CheckPrinting(MakeTree({{"bindings/cli/a.cc", "std::cout << x;\n"}, {"core/a.cc", "snprintf(b, n, x);\n"}})),

@@ -35,11 +35,11 @@ INSTANTIATE_TEST_SUITE_P(House, TheTreeKeeps,
                                          Rule{"OwnHeaderFirst", CheckOwnHeaderFirst},
                                          Rule{"VendorHeaders", CheckVendorHeaders}, Rule{"Waiting", CheckWaiting},
                                          Rule{"AtomicOrders", CheckAtomicOrders}, Rule{"AbseilNames", CheckAbseilNames},
-                                         Rule{"Environment", CheckEnvironment}, Rule{"Printing", CheckPrinting},
-                                         Rule{"Unfinished", CheckUnfinished}, Rule{"Names", CheckNames},
-                                         Rule{"LineLength", CheckLineLength}, Rule{"Sizes", CheckSizes},
-                                         Rule{"PragmaOnce", CheckPragmaOnce}, Rule{"Targets", CheckTargets},
-                                         Rule{"Readmes", CheckReadmes}),
+                                         Rule{"Locks", CheckLocks}, Rule{"Environment", CheckEnvironment},
+                                         Rule{"Printing", CheckPrinting}, Rule{"Unfinished", CheckUnfinished},
+                                         Rule{"Names", CheckNames}, Rule{"LineLength", CheckLineLength},
+                                         Rule{"Sizes", CheckSizes}, Rule{"PragmaOnce", CheckPragmaOnce},
+                                         Rule{"Targets", CheckTargets}, Rule{"Readmes", CheckReadmes}),
                          [](const auto& param) { return param.param.name; });
 
 TEST(TheTree, IsReadWhole) {

@@ -1,6 +1,8 @@
 #include "transport/bootstrap/in_process.h"
 
 #include <algorithm>
+#include <new>
+#include <string>
 
 #include "core/base/cancel.h"
 #include "core/base/check.h"
@@ -17,7 +19,7 @@ class InProcessBootstrap final : public Bootstrap {
 
   Rank rank() const override { return rank_; }
   int32_t rank_count() const override { return meeting_->rank_count_; }
-  StatusOr<std::vector<std::string>> AllGather(const std::string& mine, SteadyTime deadline) override {
+  StatusOr<std::vector<std::string>> AllGather(const std::string& mine, Deadline deadline) override {
     return meeting_->AllGather(rank_, mine, deadline);
   }
 
@@ -46,7 +48,7 @@ StatusOr<std::unique_ptr<Bootstrap>> Meeting::Join(Rank rank) {
     return InvalidArgument("rank " + std::to_string(rank.value()) + " does not exist: the communicator has " +
                            std::to_string(rank_count_) + " ranks, 0 to " + std::to_string(rank_count_ - 1));
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (joined_[rank.index()]) {
     return InvalidUsage("rank " + std::to_string(rank.value()) +
                         " has joined this meeting already: give each thread its own rank, and each communicator its "
@@ -56,8 +58,8 @@ StatusOr<std::unique_ptr<Bootstrap>> Meeting::Join(Rank rank) {
   return std::unique_ptr<Bootstrap>(std::make_unique<InProcessBootstrap>(shared_from_this(), rank));
 }
 
-StatusOr<std::vector<std::string>> Meeting::AllGather(Rank rank, const std::string& mine, SteadyTime deadline) {
-  std::unique_lock<std::mutex> lock(mutex_);
+StatusOr<std::vector<std::string>> Meeting::AllGather(Rank rank, const std::string& mine, Deadline deadline) {
+  const MutexLock lock(mutex_);
   if (!broken_.ok()) return broken_;
   const std::shared_ptr<Round> round = round_;
   MYCEL_CHECK(!round->arrived[rank.index()]);
@@ -65,20 +67,19 @@ StatusOr<std::vector<std::string>> Meeting::AllGather(Rank rank, const std::stri
   round->arrived[rank.index()] = true;
   if (++round->arrived_count == rank_count_) {
     round_ = NewRound();
-    changed_.notify_all();
+    changed_.NotifyAll();
     return round->values;
   }
-  const auto complete = [&] { return round->arrived_count == rank_count_; };
-  const auto settled = [&] { return complete() || !broken_.ok(); };
-  while (Cancellable() && !settled() && !Cancelled() && std::chrono::steady_clock::now() < deadline) {
-    changed_.wait_until(lock, std::min(deadline, std::chrono::steady_clock::now() + kCancelGlance), settled);
+  const int64_t glance_ns = std::chrono::nanoseconds(kCancelGlance).count();
+  while (round->arrived_count != rank_count_ && broken_.ok() && !Cancelled()) {
+    if (deadline.Passed()) break;
+    changed_.WaitUntil(mutex_, deadline.Within(Cancellable() ? glance_ns : kNeverNs));
   }
-  if (!Cancelled()) changed_.wait_until(lock, deadline, settled);
-  if (complete()) return round->values;
-  if (settled()) return broken_;
+  if (round->arrived_count == rank_count_) return round->values;
+  if (!broken_.ok()) return broken_;
   if (Cancelled()) {
     broken_ = RemoteError("rank " + std::to_string(rank.value()) + " was aborted while the communicator was made");
-    changed_.notify_all();
+    changed_.NotifyAll();
     return CheckCancelled("rank " + std::to_string(rank.value()));
   }
   std::vector<Rank> missing;
@@ -87,17 +88,21 @@ StatusOr<std::vector<std::string>> Meeting::AllGather(Rank rank, const std::stri
   }
   broken_ = TimeoutError("rank " + std::to_string(rank.value()) + " waited until its deadline for " +
                          RankList(missing) + " to arrive; see why they are late, or raise the timeout");
-  changed_.notify_all();
+  changed_.NotifyAll();
   return broken_;
 }
 
 void Meeting::Leave(Rank rank) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (broken_.ok()) {
-    broken_ = RemoteError("rank " + std::to_string(rank.value()) +
-                          " left: see its own error, or why it made fewer calls than the others");
+    try {
+      broken_ = RemoteError("rank " + std::to_string(rank.value()) +
+                            " left: see its own error, or why it made fewer calls than the others");
+    } catch (const std::bad_alloc&) {
+      broken_ = RemoteError(std::string());  // without a text it needs no memory
+    }
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 }  // namespace mycel

@@ -9,12 +9,12 @@
 // breaks the meeting for good: nobody can complete a round without it.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/spi/bootstrap.h"
 
 namespace mycel {
@@ -39,16 +39,16 @@ class Meeting : public std::enable_shared_from_this<Meeting> {
   };
 
   explicit Meeting(int32_t rank_count);
-  StatusOr<std::vector<std::string>> AllGather(Rank rank, const std::string& mine, SteadyTime deadline);
+  StatusOr<std::vector<std::string>> AllGather(Rank rank, const std::string& mine, Deadline deadline);
   void Leave(Rank rank);
   std::shared_ptr<Round> NewRound() const;
 
   const int32_t rank_count_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<bool> joined_;
-  std::shared_ptr<Round> round_;  // the one being filled; replaced when complete
-  Status broken_;                 // why no further round can complete; set once
+  Mutex mutex_;
+  Condition changed_;
+  std::vector<bool> joined_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Round> round_ ABSL_GUARDED_BY(mutex_);  // the one being filled; replaced when complete
+  Status broken_ ABSL_GUARDED_BY(mutex_);                 // why no further round can complete; set once
 };
 
 }  // namespace mycel

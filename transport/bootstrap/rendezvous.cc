@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "core/base/check.h"
@@ -321,9 +322,13 @@ StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Start(const Secret& secret, ui
 
 void Rendezvous::Main() {
   pthread_setname_np(pthread_self(), "mycel-meet");
-  Server(listener_, stop_, secret_, reusable_).Run();
+  try {
+    Server(listener_, stop_, secret_, reusable_).Run();
+  } catch (const std::bad_alloc&) {
+    // Its connections close, which tells the ranks.
+  }
   listener_.Close();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   stop_.Close();
   finished_ = true;
 }
@@ -332,7 +337,7 @@ Rendezvous::~Rendezvous() {
   // A child of fork has a copy of this object but no such thread: only the copies of the descriptors are its own.
   if (!started_ || ForeignProcess()) return;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     const uint64_t one = 1;
     if (stop_.valid() && write(stop_.get(), &one, sizeof(one)) < 0) MYCEL_CHECK_EQ(errno, EAGAIN);
   }
@@ -342,7 +347,7 @@ Rendezvous::~Rendezvous() {
 bool Rendezvous::ForeignProcess() const { return getpid() != owner_pid_; }
 
 bool Rendezvous::Finished() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return finished_;
 }
 
@@ -356,7 +361,7 @@ void RendezvousHost::DropFinished() {
 }
 
 size_t RendezvousHost::Serving() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   DropFinished();
   return all_.size();
 }
@@ -367,14 +372,14 @@ StatusOr<UniqueId> RendezvousHost::MakeUniqueId(const std::string& interfaces) {
   place.secret = RandomSecret();
   MYCEL_ASSIGN_OR_RETURN(std::unique_ptr<Rendezvous> made, Rendezvous::Start(place.secret, 0, false));
   place.port = made->port();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   DropFinished();
   all_.push_back(std::move(made));
   return place.Pack();
 }
 
 Status RendezvousHost::Serve(const MeetingPlace& place) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   DropFinished();
   for (const auto& rendezvous : all_) {
     if (rendezvous->port() == place.port) return OkStatus();

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "transport/bootstrap/frames.h"
 #include "transport/bootstrap/unique_id.h"
 
@@ -53,9 +54,9 @@ class Rendezvous {
   const uint16_t port_;
   const int32_t owner_pid_;
   Fd listener_;
-  std::mutex mutex_;
-  Fd stop_;  // eventfd: written to make the thread end
-  bool finished_ = false;
+  Mutex mutex_;
+  Fd stop_;  // eventfd: written to make the thread end; the thread itself closes it, under mutex_
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   // Not a std::thread: in a child of fork nothing may be joined, detached or freed.
   pthread_t thread_{};
   bool started_ = false;
@@ -75,10 +76,10 @@ class RendezvousHost {
   size_t Serving();
 
  private:
-  void DropFinished();
+  void DropFinished() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Rendezvous>> all_;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Rendezvous>> all_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mycel

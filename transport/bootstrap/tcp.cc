@@ -28,16 +28,16 @@ constexpr size_t kValueBytesMax = size_t{16} << 20;
 
 std::string RankText(Rank rank) { return "rank " + std::to_string(rank.value()); }
 
-uint64_t PatienceMs(SteadyTime deadline) {
-  constexpr milliseconds kMost = std::chrono::hours(24 * 3650);
-  const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
-  return static_cast<uint64_t>(std::clamp(left, milliseconds(0), kMost).count());
+uint64_t PatienceMs(Deadline deadline) {
+  constexpr int64_t kMostMs = int64_t{24} * 3650 * 3600 * 1000;
+  const int64_t left_ns = deadline.LeftNs(NowNs());
+  return static_cast<uint64_t>(std::min(left_ns / kNsPerMs + (left_ns % kNsPerMs != 0 ? 1 : 0), kMostMs));
 }
 
 /// Looks for the listener that holds the secret at all addresses at once; each is tried again while it refuses.
 class Search {
  public:
-  Search(const MeetingPlace& place, Rank rank, SteadyTime deadline) : place_(place), rank_(rank), deadline_(deadline) {
+  Search(const MeetingPlace& place, Rank rank, Deadline deadline) : place_(place), rank_(rank), deadline_(deadline) {
     for (const HostAddress& address : place.addresses) attempts_.emplace_back(address);
   }
 
@@ -66,7 +66,7 @@ class Search {
 
   const MeetingPlace& place_;
   const Rank rank_;
-  const SteadyTime deadline_;
+  const Deadline deadline_;
   std::vector<Attempt> attempts_;
   Attempt* winner_ = nullptr;
 };
@@ -77,7 +77,7 @@ StatusOr<FrameConnection> Search::Run(const Serve& serve) {
   while (winner_ == nullptr) {
     const SteadyTime now = steady_clock::now();
     MYCEL_RETURN_IF_ERROR(CheckCancelled(RankText(rank_)));
-    if (now >= deadline_) {
+    if (deadline_.Passed()) {
       return TimeoutError(RankText(rank_) + " found nobody to meet until its deadline; tried " + Outcomes() +
                           (place_.agreed ? ": rank 0 must run there (MYCEL_COMM_ID)"
                                          : ": can this machine reach the one that made the unique id "
@@ -90,7 +90,7 @@ StatusOr<FrameConnection> Search::Run(const Serve& serve) {
     MYCEL_RETURN_IF_ERROR(serve());
     MYCEL_RETURN_IF_ERROR(StartDue(now));
     std::vector<pollfd> polls;
-    SteadyTime until = std::min(deadline_, now + kRetryMost);
+    SteadyTime until = std::min<SteadyTime>(deadline_, now + kRetryMost);
     for (const Attempt& attempt : attempts_) {
       if (!attempt.connection) {
         until = std::min(until, attempt.retry_at);
@@ -215,14 +215,14 @@ class TcpBootstrap final : public Bootstrap {
 
   Rank rank() const override { return rank_; }
   int32_t rank_count() const override { return rank_count_; }
-  StatusOr<std::vector<std::string>> AllGather(const std::string& mine, SteadyTime deadline) override;
+  StatusOr<std::vector<std::string>> AllGather(const std::string& mine, Deadline deadline) override;
   /// Joins the other ranks; before any AllGather.
-  Status Register(SteadyTime deadline);
+  Status Register(Deadline deadline);
 
  private:
   /// Sends `frame` and waits for the answer of type `wanted`. An error is final.
-  StatusOr<std::string> Ask(FrameType type, const std::string& payload, FrameType wanted, SteadyTime deadline);
-  StatusOr<std::string> Exchange(FrameType type, const std::string& payload, FrameType wanted, SteadyTime deadline);
+  StatusOr<std::string> Ask(FrameType type, const std::string& payload, FrameType wanted, Deadline deadline);
+  StatusOr<std::string> Exchange(FrameType type, const std::string& payload, FrameType wanted, Deadline deadline);
 
   FrameConnection connection_;
   const Rank rank_;
@@ -230,7 +230,7 @@ class TcpBootstrap final : public Bootstrap {
   Status broken_;
 };
 
-Status TcpBootstrap::Register(SteadyTime deadline) {
+Status TcpBootstrap::Register(Deadline deadline) {
   std::string payload;
   PutInteger(&payload, static_cast<uint64_t>(rank_.value()), 4);
   PutInteger(&payload, static_cast<uint64_t>(rank_count_), 4);
@@ -238,7 +238,7 @@ Status TcpBootstrap::Register(SteadyTime deadline) {
   return Ask(FrameType::kRegister, payload + ThisProcessText(), FrameType::kRegistered, deadline).status();
 }
 
-StatusOr<std::vector<std::string>> TcpBootstrap::AllGather(const std::string& mine, SteadyTime deadline) {
+StatusOr<std::vector<std::string>> TcpBootstrap::AllGather(const std::string& mine, Deadline deadline) {
   if (mine.size() > kValueBytesMax) {
     return InvalidArgument(RankText(rank_) + " brings " + std::to_string(mine.size()) +
                            " bytes to an exchange of the bootstrap; the most is " + std::to_string(kValueBytesMax));
@@ -263,7 +263,7 @@ StatusOr<std::vector<std::string>> TcpBootstrap::AllGather(const std::string& mi
 }
 
 StatusOr<std::string> TcpBootstrap::Ask(FrameType type, const std::string& payload, FrameType wanted,
-                                        SteadyTime deadline) {
+                                        Deadline deadline) {
   if (!broken_.ok()) return broken_;
   StatusOr<std::string> answer = Exchange(type, payload, wanted, deadline);
   if (!answer.ok()) broken_ = answer.status();
@@ -271,12 +271,12 @@ StatusOr<std::string> TcpBootstrap::Ask(FrameType type, const std::string& paylo
 }
 
 StatusOr<std::string> TcpBootstrap::Exchange(FrameType type, const std::string& payload, FrameType wanted,
-                                             SteadyTime deadline) {
+                                             Deadline deadline) {
   const Status lost = RemoteError(RankText(rank_) +
                                   " lost its connection to the process that made the unique id: it ended (see its own "
                                   "error), or the network failed");
   if (!connection_.Send(Encode(type, payload))) return lost;
-  const SteadyTime until = deadline > SteadyTime::max() - kGrace ? deadline : deadline + kGrace;
+  const Deadline until = Deadline::At(SaturatingAddNs(deadline.at_ns(), kGrace.count() * kNsPerMs));
   while (true) {
     pollfd entry{connection_.fd(), connection_.PollEvents(), 0};
     if (PollUntil(&entry, 1, until) == 0) {
@@ -301,7 +301,7 @@ StatusOr<std::string> TcpBootstrap::Exchange(FrameType type, const std::string& 
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Bootstrap>> JoinTcp(const UniqueId& id, Rank rank, int32_t rank_count, SteadyTime deadline,
+StatusOr<std::unique_ptr<Bootstrap>> JoinTcp(const UniqueId& id, Rank rank, int32_t rank_count, Deadline deadline,
                                              RendezvousHost& host) {
   MYCEL_ASSIGN_OR_RETURN(const MeetingPlace place, MeetingPlace::Unpack(id));
   if (rank_count < 1 || !rank.valid() || rank.value() >= rank_count) {

@@ -26,7 +26,7 @@ inline StatusOr<UniqueId> MakeUniqueId(const std::string& interfaces) {
 ///   InvalidUsage     two ranks claim one number (both get it), ranks disagree about their count, the id was used
 ///   before TimeoutError     lists the ranks that did not come, or the addresses that did not answer RemoteError nobody
 ///   listens there any more, or a rank left (it is named)
-StatusOr<std::unique_ptr<Bootstrap>> JoinTcp(const UniqueId& id, Rank rank, int32_t rank_count, SteadyTime deadline,
+StatusOr<std::unique_ptr<Bootstrap>> JoinTcp(const UniqueId& id, Rank rank, int32_t rank_count, Deadline deadline,
                                              RendezvousHost& host = RendezvousHost::OfProcess());
 
 }  // namespace mycel

@@ -57,8 +57,8 @@ int CountEntries(const char* folder) {
 
 /// Threads end a moment after the last rank has left.
 void ExpectNothingServed(RendezvousHost& host) {
-  const SteadyTime deadline = In(5000);
-  while (host.Serving() > 0 && steady_clock::now() < deadline) usleep(1000);
+  const Deadline deadline = In(5000);
+  while (host.Serving() > 0 && !deadline.Passed()) usleep(1000);
   EXPECT_EQ(host.Serving(), 0U);
 }
 

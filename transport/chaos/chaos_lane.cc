@@ -115,7 +115,7 @@ bool ChaosLane::DeliverDuplicates(uint64_t now_ns) {
 }
 
 bool ChaosLane::Pump() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (detached_) return false;
   const uint64_t now_ns = options_.now_ns();
   NoteMessages(now_ns);
@@ -140,7 +140,7 @@ bool ChaosLane::Pump() {
 }
 
 uint64_t ChaosLane::NextDueNs() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (detached_) return kNeverDue;
   const uint64_t now_ns = options_.now_ns();
   NoteMessages(now_ns);
@@ -154,7 +154,7 @@ uint64_t ChaosLane::NextDueNs() {
 }
 
 void ChaosLane::FlushAndDetach() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   MYCEL_CHECK(!detached_);
   NoteMessages(0);
   for (const Flight& message : messages_) Deliver(message);

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/base/mutex.h"
 #include "core/base/rng.h"
 #include "core/spi/channel.h"
 
@@ -67,30 +68,30 @@ class ChaosLane {
   };
 
   uint64_t DueAfter(uint64_t now_ns, Rng& rng, uint64_t last_due_ns) const;
-  void NoteMessages(uint64_t now_ns);
-  void NoteReleases(uint64_t now_ns);
-  Flight NextMessage();
-  void Deliver(const Flight& message);
-  bool DeliverDuplicates(uint64_t now_ns);
+  void NoteMessages(uint64_t now_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteReleases(uint64_t now_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Flight NextMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Deliver(const Flight& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool DeliverDuplicates(uint64_t now_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ChaosOptions options_;
   const ChannelEnd back_;
   Bell* const source_bell_;
   const std::unique_ptr<Front> front_;
 
-  std::mutex mutex_;  // guards what follows
-  Rng message_rng_;
-  Rng release_rng_;
-  Rng damage_rng_;
-  std::deque<Flight> messages_;
-  std::deque<Flight> duplicates_;
-  std::deque<Flight> releases_;
-  uint64_t published_seen_ = 0;
-  uint64_t released_seen_ = 0;
-  uint64_t message_due_ns_ = 0;  // of the last message noted: FIFO
-  uint64_t release_due_ns_ = 0;
-  bool severed_ = false;  // a message was dropped
-  bool detached_ = false;
+  Mutex mutex_;
+  Rng message_rng_ ABSL_GUARDED_BY(mutex_);
+  Rng release_rng_ ABSL_GUARDED_BY(mutex_);
+  Rng damage_rng_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Flight> messages_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Flight> duplicates_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Flight> releases_ ABSL_GUARDED_BY(mutex_);
+  uint64_t published_seen_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t released_seen_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t message_due_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last message noted: FIFO
+  uint64_t release_due_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool severed_ ABSL_GUARDED_BY(mutex_) = false;  // a message was dropped
+  bool detached_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace mycel

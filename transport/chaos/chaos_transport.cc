@@ -1,16 +1,16 @@
 #include "transport/chaos/chaos_transport.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 
 namespace mycel {
 
 /// The lanes of this process, so that a target can pump what its source has opened.
 struct ChaosTransport::Registry {
-  std::mutex mutex;
-  std::map<LaneKey, std::shared_ptr<ChaosLane>> lanes;
+  Mutex mutex;
+  std::map<LaneKey, std::shared_ptr<ChaosLane>> lanes ABSL_GUARDED_BY(mutex);
 
   static Registry& Of() {
     static Registry registry;
@@ -27,7 +27,7 @@ ChaosTransport::~ChaosTransport() {
   Registry& registry = Registry::Of();
   for (const auto& [key, lane] : outgoing_) {
     lane->FlushAndDetach();
-    const std::lock_guard<std::mutex> lock(registry.mutex);
+    const MutexLock lock(registry.mutex);
     registry.lanes.erase(key);
   }
 }
@@ -52,7 +52,7 @@ StatusOr<ChannelEnd> ChaosTransport::OpenSend(Rank target, int32_t index) {
     lane = std::make_shared<ChaosLane>(*back, own == nullptr ? nullptr : &own->bell, options_,
                                        pair * 64 + static_cast<uint64_t>(index));
     Registry& registry = Registry::Of();
-    const std::lock_guard<std::mutex> lock(registry.mutex);
+    const MutexLock lock(registry.mutex);
     registry.lanes[key] = lane;
   }
   return lane->SourceEnd();
@@ -68,7 +68,7 @@ StatusOr<ChannelEnd> ChaosTransport::OpenRecv(Rank source, int32_t index) {
 
 void ChaosTransport::FindIncoming() {
   Registry& registry = Registry::Of();
-  const std::lock_guard<std::mutex> lock(registry.mutex);
+  const MutexLock lock(registry.mutex);
   for (Incoming& incoming : incoming_) {
     if (incoming.lane != nullptr) continue;
     const auto found = registry.lanes.find(incoming.key);

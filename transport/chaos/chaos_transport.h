@@ -26,7 +26,7 @@ class ChaosTransport final : public Transport {
 
   std::string_view name() const override { return "chaos"; }
   StatusOr<std::string> Prepare(const TransportOptions& options) override;
-  Status Connect(const std::vector<std::string>& addresses, SteadyTime deadline) override {
+  Status Connect(const std::vector<std::string>& addresses, Deadline deadline) override {
     return wrapped_->Connect(addresses, deadline);
   }
   bool Reaches(Rank peer) const override { return wrapped_->Reaches(peer); }

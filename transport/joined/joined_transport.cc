@@ -16,7 +16,7 @@ JoinedTransport::JoinedTransport(std::unique_ptr<Transport> near, std::unique_pt
 
 StatusOr<std::string> JoinedTransport::Prepare(const TransportOptions& /*options*/) { return Connected(); }
 
-Status JoinedTransport::Connect(const std::vector<std::string>& /*addresses*/, SteadyTime /*deadline*/) {
+Status JoinedTransport::Connect(const std::vector<std::string>& /*addresses*/, Deadline /*deadline*/) {
   return Connected();
 }
 

@@ -19,7 +19,7 @@ class JoinedTransport final : public Transport {
   std::string_view name() const override { return name_; }
   /// InvalidUsage: its parts are connected already.
   StatusOr<std::string> Prepare(const TransportOptions& options) override;
-  Status Connect(const std::vector<std::string>& addresses, SteadyTime deadline) override;
+  Status Connect(const std::vector<std::string>& addresses, Deadline deadline) override;
   bool Reaches(Rank peer) const override { return near_->Reaches(peer) || far_->Reaches(peer); }
   StatusOr<ChannelEnd> OpenSend(Rank target, int32_t index) override { return PartFor(target).OpenSend(target, index); }
   StatusOr<ChannelEnd> OpenRecv(Rank source, int32_t index) override { return PartFor(source).OpenRecv(source, index); }

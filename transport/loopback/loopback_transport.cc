@@ -4,12 +4,12 @@
 
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <new>
 #include <random>
 #include <tuple>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 
 namespace mycel {
 namespace {
@@ -48,18 +48,18 @@ class LoopbackSpace {
   /// The space of the communicator, made by the first rank that asks and gone with the last that holds it.
   static StatusOr<std::shared_ptr<LoopbackSpace>> Enter(const TransportOptions& options);
   void Leave(Rank rank) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     states_[rank.index()] = State::kLeft;
   }
   bool HasLeft(Rank rank) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return states_[rank.index()] == State::kLeft;
   }
 
   /// Where the channel lies; allocated at first use, so that a large communicator pays only for what its plans touch.
   StatusOr<std::byte*> Channel(Rank source, Rank target, int32_t index);
   size_t InboundBytes(Rank rank) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return inbound_bytes_[rank.index()];
   }
   RankBoard* BoardOf(Rank rank) { return &boards_[rank.index()]; }
@@ -74,16 +74,16 @@ class LoopbackSpace {
   const size_t payload_bytes_;
   const uint64_t token_ = RandomToken();
   const std::unique_ptr<RankBoard[]> boards_;
-  std::mutex mutex_;  // guards what follows
-  std::vector<State> states_;
-  std::map<std::tuple<Rank, Rank, int32_t>, AlignedBytes> channels_;
-  std::vector<size_t> inbound_bytes_;
+  Mutex mutex_;
+  std::vector<State> states_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::tuple<Rank, Rank, int32_t>, AlignedBytes> channels_ ABSL_GUARDED_BY(mutex_);
+  std::vector<size_t> inbound_bytes_ ABSL_GUARDED_BY(mutex_);
 };
 
 StatusOr<std::shared_ptr<LoopbackSpace>> LoopbackSpace::Enter(const TransportOptions& options) {
-  static std::mutex registry_mutex;
+  static Mutex registry_mutex;
   static std::map<uint64_t, std::weak_ptr<LoopbackSpace>> registry;
-  const std::lock_guard<std::mutex> registry_lock(registry_mutex);
+  const MutexLock registry_lock(registry_mutex);
   std::erase_if(registry, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<LoopbackSpace>& entry = registry[options.communicator];
   std::shared_ptr<LoopbackSpace> space = entry.lock();
@@ -94,7 +94,7 @@ StatusOr<std::shared_ptr<LoopbackSpace>> LoopbackSpace::Enter(const TransportOpt
                         " asks for another number of ranks, channels or payload bytes than the ranks before it: give "
                         "all ranks of the communicator the same options");
   }
-  const std::lock_guard<std::mutex> lock(space->mutex_);
+  const MutexLock lock(space->mutex_);
   if (space->states_[options.rank.index()] != State::kAbsent) {
     return InvalidUsage(RankText(options.rank) + " is taken in this communicator: give each thread its own rank");
   }
@@ -103,7 +103,7 @@ StatusOr<std::shared_ptr<LoopbackSpace>> LoopbackSpace::Enter(const TransportOpt
 }
 
 StatusOr<std::byte*> LoopbackSpace::Channel(Rank source, Rank target, int32_t index) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   AlignedBytes& bytes = channels_[{source, target, index}];
   if (bytes == nullptr) {
     const size_t need = ChannelBytes(payload_bytes_);
@@ -131,7 +131,7 @@ StatusOr<std::string> LoopbackTransport::Prepare(const TransportOptions& options
   return space_->Address();
 }
 
-Status LoopbackTransport::Connect(const std::vector<std::string>& addresses, SteadyTime /*deadline*/) {
+Status LoopbackTransport::Connect(const std::vector<std::string>& addresses, Deadline /*deadline*/) {
   MYCEL_CHECK(space_ != nullptr);
   MYCEL_CHECK_EQ(addresses.size(), static_cast<size_t>(options_.rank_count));
   const std::string own = space_->Address();

@@ -21,7 +21,7 @@ class LoopbackTransport final : public Transport {
 
   std::string_view name() const override { return "loopback"; }
   StatusOr<std::string> Prepare(const TransportOptions& options) override;
-  Status Connect(const std::vector<std::string>& addresses, SteadyTime deadline) override;
+  Status Connect(const std::vector<std::string>& addresses, Deadline deadline) override;
   bool Reaches(Rank peer) const override;
   StatusOr<ChannelEnd> OpenSend(Rank target, int32_t index) override;
   StatusOr<ChannelEnd> OpenRecv(Rank source, int32_t index) override;

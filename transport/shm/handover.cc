@@ -28,7 +28,7 @@ constexpr size_t kNameBytes = 22;
 // Callers that have not said who they are; one more pushes out the one that is silent for longest.
 constexpr size_t kStrangersMax = 64;
 // How often a wait looks whether the others still live.
-constexpr milliseconds kGlance(50);
+constexpr int64_t kGlance = 50 * kNsPerMs;
 
 struct Hello {
   uint64_t magic = kHelloMagic;
@@ -98,7 +98,7 @@ class Server {
     done_[0] = true;
   }
 
-  Status Run(SteadyTime deadline, const std::function<Status()>& check_alive);
+  Status Run(Deadline deadline, const std::function<Status()>& check_alive);
 
  private:
   struct Client {
@@ -124,15 +124,15 @@ class Server {
   std::vector<Client> clients_;
 };
 
-Status Server::Run(SteadyTime deadline, const std::function<Status()>& check_alive) {
+Status Server::Run(Deadline deadline, const std::function<Status()>& check_alive) {
   // A member may say why it fails and end at once: after a bad verdict, one more turn reads its last words.
   Status verdict;
   while (true) {
-    MYCEL_RETURN_IF_ERROR(Turn(verdict.ok() ? std::min(deadline, steady_clock::now() + kGlance) : steady_clock::now()));
+    MYCEL_RETURN_IF_ERROR(Turn(deadline.Within(verdict.ok() ? kGlance : 0)));
     if (AllDone()) return OkStatus();
     if (!verdict.ok()) return verdict;
     verdict = check_alive();
-    if (verdict.ok() && steady_clock::now() >= deadline) verdict = Missing();
+    if (verdict.ok() && deadline.Passed()) verdict = Missing();
   }
 }
 
@@ -246,7 +246,7 @@ bool Server::SendOffer(const Client& client) const {
 }
 
 StatusOr<Fd> ConnectTo(const std::string& socket_name, const HandoverMember& self, const HandoverMember& leader,
-                       SteadyTime deadline, const std::function<Status()>& check_alive) {
+                       Deadline deadline, const std::function<Status()>& check_alive) {
   Fd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return DescriptorError(self.name + " cannot open a socket to " + leader.name, errno);
   socklen_t length = 0;
@@ -259,11 +259,11 @@ StatusOr<Fd> ConnectTo(const std::string& socket_name, const HandoverMember& sel
                          ", which leads this server: " + ErrnoText(errno) + "; see that rank's own error");
     }
     // The queue of callers is full.
-    if (steady_clock::now() >= deadline) {
+    if (deadline.Passed()) {
       return TimeoutError(self.name + " waited until its deadline for " + leader.name + " to take its call");
     }
     MYCEL_RETURN_IF_ERROR(check_alive());
-    PollUntil(nullptr, 0, std::min(deadline, steady_clock::now() + milliseconds(2)));
+    PollUntil(nullptr, 0, deadline.Within(2 * kNsPerMs));
   }
   if (!IsSameUser(fd.get())) {
     return RemoteError(self.name + " found another user's socket where " + leader.name +
@@ -330,17 +330,17 @@ StatusOr<Fd> ListenForHandover(const std::string& who, std::string* name) {
 }
 
 Status HandOver(const Fd& listener, const StatusOr<Segment::Made>& made, const HandoverKey& key,
-                const std::vector<HandoverMember>& members, SteadyTime deadline,
+                const std::vector<HandoverMember>& members, Deadline deadline,
                 const std::function<Status()>& check_alive) {
   Server server(listener, made, key, members);
   if (made.ok()) return server.Run(deadline, check_alive);
   // Whether all of them hear it in time changes nothing for us.
-  server.Run(std::min(deadline, steady_clock::now() + seconds(1)), check_alive).IgnoreError();
+  server.Run(deadline.Within(kNsPerSecond), check_alive).IgnoreError();
   return made.status();
 }
 
 StatusOr<Received> Receive(const std::string& socket_name, const SegmentLayout& layout, const HandoverKey& key,
-                           int32_t member, const std::vector<HandoverMember>& members, SteadyTime deadline,
+                           int32_t member, const std::vector<HandoverMember>& members, Deadline deadline,
                            const std::function<Status()>& check_alive) {
   const HandoverMember& self = members[static_cast<size_t>(member)];
   const HandoverMember& leader = members[0];
@@ -353,11 +353,10 @@ StatusOr<Received> Receive(const std::string& socket_name, const SegmentLayout& 
   (void)send(received.socket.get(), &hello, sizeof(hello), MSG_NOSIGNAL);
   pollfd entry{received.socket.get(), POLLIN, 0};
   Status verdict;
-  while (PollUntil(&entry, 1, std::min(deadline, steady_clock::now() + (verdict.ok() ? kGlance : milliseconds(0)))) ==
-         0) {
+  while (PollUntil(&entry, 1, deadline.Within(verdict.ok() ? kGlance : 0)) == 0) {
     MYCEL_RETURN_IF_ERROR(verdict);
     verdict = check_alive();
-    if (verdict.ok() && steady_clock::now() >= deadline) {
+    if (verdict.ok() && deadline.Passed()) {
       verdict = TimeoutError(self.name + " waited until its deadline for " + leader.name +
                              ", which leads this server, to hand it the shared memory: see why that rank is late");
     }

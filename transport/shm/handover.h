@@ -38,7 +38,7 @@ StatusOr<Fd> ListenForHandover(const std::string& who, std::string* name);
 /// (called every now and then) says that one died. When `made` is an error, tells it to those who come within a second
 /// and returns it.
 Status HandOver(const Fd& listener, const StatusOr<Segment::Made>& made, const HandoverKey& key,
-                const std::vector<HandoverMember>& members, SteadyTime deadline,
+                const std::vector<HandoverMember>& members, Deadline deadline,
                 const std::function<Status()>& check_alive);
 
 /// What the others get. Keep the socket until MemberState says kMapped; closing it tells the leader.
@@ -49,7 +49,7 @@ struct Received {
 };
 /// `layout` without its page size, which the leader decides.
 StatusOr<Received> Receive(const std::string& socket_name, const SegmentLayout& layout, const HandoverKey& key,
-                           int32_t member, const std::vector<HandoverMember>& members, SteadyTime deadline,
+                           int32_t member, const std::vector<HandoverMember>& members, Deadline deadline,
                            const std::function<Status()>& check_alive);
 
 }  // namespace mycel

@@ -15,6 +15,7 @@
 #include <mutex>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 
 namespace mycel {
 namespace {
@@ -37,10 +38,10 @@ uint64_t MachineId() {
 }
 
 uint64_t ProcessToken(pid_t pid) {
-  static std::mutex mutex;
+  static Mutex mutex;
   static pid_t owner = 0;
   static uint64_t token = 0;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const MutexLock lock(mutex);
   // A child of fork is another process with a copy of these variables.
   if (owner != pid) {
     MYCEL_CHECK_EQ(getrandom(&token, sizeof(token), 0), static_cast<ssize_t>(sizeof(token)));
@@ -64,9 +65,9 @@ ProcessIdentity ProcessIdentity::OfThisProcess() {
 }
 
 StatusOr<std::shared_ptr<PeerProcess>> PeerProcess::Watch(pid_t pid, const std::string& who) {
-  static std::mutex mutex;
+  static Mutex mutex;
   static std::map<pid_t, std::weak_ptr<PeerProcess>> watched;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const MutexLock lock(mutex);
   std::erase_if(watched, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<PeerProcess>& entry = watched[pid];
   // A dead entry is an earlier process of the same id.

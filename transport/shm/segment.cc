@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
-#include <mutex>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "transport/shm/available_memory.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -87,14 +87,14 @@ int Allocate(int fd, size_t offset, size_t bytes) {
 
 /// The segments mapped in this process, by token: ranks that are threads share a mapping (and see the same addresses).
 struct Registry {
-  std::mutex mutex;
-  std::map<std::pair<uint64_t, uint64_t>, std::weak_ptr<Segment>> segments;
+  Mutex mutex;
+  std::map<std::pair<uint64_t, uint64_t>, std::weak_ptr<Segment>> segments ABSL_GUARDED_BY(mutex);
 
   static Registry& Of() {
     static Registry registry;
     return registry;
   }
-  std::weak_ptr<Segment>& Entry(const SegmentToken& token) {
+  std::weak_ptr<Segment>& Entry(const SegmentToken& token) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::erase_if(segments, [](const auto& entry) { return entry.second.expired(); });
     return segments[{token.words[0], token.words[1]}];
   }
@@ -152,7 +152,7 @@ StatusOr<Segment::Made> Segment::Make(SegmentLayout layout, HugePages huge_pages
   }
   made.token = made.segment->header().token = SegmentToken::Random();
   Registry& registry = Registry::Of();
-  const std::lock_guard<std::mutex> lock(registry.mutex);
+  const MutexLock lock(registry.mutex);
   registry.Entry(made.token) = made.segment;
   return made;
 }
@@ -175,7 +175,7 @@ StatusOr<std::shared_ptr<Segment>> Segment::Map(int fd, const SegmentLayout& lay
                          std::to_string(layout.TotalBytes()) + ": do all ranks run the same Mycel?");
   }
   Registry& registry = Registry::Of();
-  const std::lock_guard<std::mutex> lock(registry.mutex);
+  const MutexLock lock(registry.mutex);
   if (std::shared_ptr<Segment> known = registry.Entry(token).lock()) return known;
   MYCEL_ASSIGN_OR_RETURN(std::shared_ptr<Segment> segment, MapFd(fd, layout, who));
   if (segment->header().token != token) {

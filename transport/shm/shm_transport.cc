@@ -101,7 +101,7 @@ StatusOr<std::string> ShmTransport::Prepare(const TransportOptions& options) {
   return address_;
 }
 
-Status ShmTransport::Connect(const std::vector<std::string>& addresses, SteadyTime deadline) {
+Status ShmTransport::Connect(const std::vector<std::string>& addresses, Deadline deadline) {
   MYCEL_CHECK(!address_.empty() && members_.empty());
   MYCEL_CHECK_EQ(addresses.size(), static_cast<size_t>(options_.rank_count));
   MYCEL_RETURN_IF_ERROR(Group(addresses));
@@ -172,7 +172,7 @@ Status ShmTransport::Watch() {
   return OkStatus();
 }
 
-Status ShmTransport::Map(SteadyTime deadline) {
+Status ShmTransport::Map(Deadline deadline) {
   SegmentLayout layout;
   layout.members = static_cast<int32_t>(members_.size());
   layout.channels_per_pair = options_.channels_per_pair;
@@ -208,7 +208,7 @@ void ShmTransport::PublishMapped() {
   SetPhase(MemberPhase::kMapped);
 }
 
-Status ShmTransport::AfterMapping(SteadyTime deadline) {
+Status ShmTransport::AfterMapping(Deadline deadline) {
   MYCEL_RETURN_IF_ERROR(segment_->AllocateRegion(memory_.get(), self_, shm_options_.huge_pages, Self().who.name));
   MYCEL_RETURN_IF_ERROR(WaitForAll(MemberPhase::kMapped, "map the shared memory", deadline));
   MYCEL_ASSIGN_OR_RETURN(segment_->StateOf(self_).direct, Probe());
@@ -274,7 +274,7 @@ std::string ShmTransport::WhyNoDirectReads() {
   return {};
 }
 
-Status ShmTransport::WaitForAll(MemberPhase phase, const char* what, SteadyTime deadline) {
+Status ShmTransport::WaitForAll(MemberPhase phase, const char* what, Deadline deadline) {
   WaitPolicy policy;
   policy.oversubscribed = true;  // others are mapping and clearing memory: leave them the cores
   Waiter waiter(policy, nullptr);
@@ -293,7 +293,7 @@ Status ShmTransport::WaitForAll(MemberPhase phase, const char* what, SteadyTime 
     MYCEL_RETURN_IF_ERROR(verdict);
     if (!waiter.Pause()) continue;
     verdict = CheckAllAlive();
-    if (verdict.ok() && steady_clock::now() >= deadline) {
+    if (verdict.ok() && deadline.Passed()) {
       verdict = TimeoutError(Self().who.name + " waited until its deadline for " + RankList(late) + " to " + what +
                              ": see why they are late, or raise the timeout");
     }

@@ -45,7 +45,7 @@ class ShmTransport final : public Transport {
 
   std::string_view name() const override { return "shm"; }
   StatusOr<std::string> Prepare(const TransportOptions& options) override;
-  Status Connect(const std::vector<std::string>& addresses, SteadyTime deadline) override;
+  Status Connect(const std::vector<std::string>& addresses, Deadline deadline) override;
   bool Reaches(Rank peer) const override { return MemberOf(peer) >= 0; }
   StatusOr<ChannelEnd> OpenSend(Rank target, int32_t index) override;
   StatusOr<ChannelEnd> OpenRecv(Rank source, int32_t index) override;
@@ -73,11 +73,11 @@ class ShmTransport final : public Transport {
   Member& Self() { return members_[static_cast<size_t>(self_)]; }
   Status Group(const std::vector<std::string>& addresses);
   Status Watch();
-  Status Map(SteadyTime deadline);
+  Status Map(Deadline deadline);
   void PublishMapped();
-  Status AfterMapping(SteadyTime deadline);
+  Status AfterMapping(Deadline deadline);
   StatusOr<uint32_t> Probe();
-  Status WaitForAll(MemberPhase phase, const char* what, SteadyTime deadline);
+  Status WaitForAll(MemberPhase phase, const char* what, Deadline deadline);
   Status AgreeOnDirect();
   std::string WhyNoDirectReads();
   void WriteText(const std::string& text);

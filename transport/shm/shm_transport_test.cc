@@ -354,8 +354,8 @@ TEST(ShmTransportTest, AnUnreadableAddressIsAnError) {
       },
       [](ShmTransport& transport, const std::vector<std::string>& addresses) {
         ASSERT_TRUE(transport.Connect(addresses, In(20'000)).ok());
-        const SteadyTime deadline = In(20'000);
-        while (transport.BoardOf(Rank(1))->operation.load() == 0 && steady_clock::now() < deadline) usleep(100);
+        const Deadline deadline = In(20'000);
+        while (transport.BoardOf(Rank(1))->operation.load() == 0 && !deadline.Passed()) usleep(100);
       });
 }
 

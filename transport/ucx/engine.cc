@@ -105,8 +105,8 @@ Engine::Engine(const TransportOptions& options, std::vector<std::unique_ptr<Rail
 }
 
 Engine::~Engine() {
-  const int64_t deadline_ns = NowNs() + kGoodbyeNs;
-  SayGoodbye(deadline_ns);
+  const Deadline deadline = Deadline::After(kGoodbyeNs);
+  SayGoodbye(deadline);
   // relaxed: the event orders.
   stopping_.store(true, std::memory_order_relaxed);
   const uint64_t one = 1;
@@ -114,8 +114,7 @@ Engine::~Engine() {
     (void)!write(stop_event_.get(), &one, sizeof(one));
     proxy_.join();
   }
-  for (const std::unique_ptr<Rail>& rail : rails_)
-    rail->CloseEndpoints(true, std::min(deadline_ns, NowNs() + kNsPerSecond / 2));
+  for (const std::unique_ptr<Rail>& rail : rails_) rail->CloseEndpoints(true, deadline.Within(kNsPerSecond / 2));
   rails_.clear();  // before the slots that UCX may still look at
 }
 
@@ -131,11 +130,18 @@ std::string Engine::Pair(const PeerLink& peer) const {
   return "rank " + std::to_string(options_.rank.value()) + " and " + peer.who;
 }
 
-Status Engine::Connect(const std::vector<std::string>& addresses, SteadyTime deadline) {
+Status Engine::Connect(const std::vector<std::string>& addresses, Deadline deadline) {
   MYCEL_CHECK_EQ(addresses.size(), peers_.size());
   if (!stop_event_.valid()) return DescriptorError("the proxy of the UCX transport", errno);
-  const EngineAddress own = this->address();
-  std::unique_lock<std::mutex> lock(mutex_);
+  MYCEL_RETURN_IF_ERROR(ConnectPeers(addresses));
+  MYCEL_RETURN_IF_ERROR(AwaitWelcomes(deadline));
+  proxy_ = std::thread([this] { Proxy(); });
+  return OkStatus();
+}
+
+Status Engine::ConnectPeers(const std::vector<std::string>& addresses) {
+  const EngineAddress own = address();
+  const MutexLock lock(mutex_);
   for (const Rank rank : Ids<Rank>(options_.rank_count)) {
     if (rank == options_.rank || addresses[rank.index()].empty()) continue;
     MYCEL_ASSIGN_OR_RETURN(const EngineAddress address, EngineAddress::Decode(addresses[rank.index()]));
@@ -164,18 +170,15 @@ Status Engine::Connect(const std::vector<std::string>& addresses, SteadyTime dea
     std::string hello(reinterpret_cast<const char*>(peer->token), sizeof(HelloWire));
     for (size_t way = 0; way < peer->ways.size(); ++way) Tell(*peer, WireKind::kHello, 0, 0, hello, way);
   }
-  lock.unlock();
-  MYCEL_RETURN_IF_ERROR(AwaitWelcomes(deadline));
-  proxy_ = std::thread([this] { Proxy(); });
   return OkStatus();
 }
 
-Status Engine::AwaitWelcomes(SteadyTime deadline) {
+Status Engine::AwaitWelcomes(Deadline deadline) {
   while (true) {
     const PeerLink* missing = nullptr;
     bool moved = false;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       moved = Pass();
       for (const std::unique_ptr<PeerLink>& peer : peers_) {
         if (peer == nullptr) continue;
@@ -188,7 +191,7 @@ Status Engine::AwaitWelcomes(SteadyTime deadline) {
       }
     }
     if (missing == nullptr) return OkStatus();
-    if (std::chrono::steady_clock::now() >= deadline) {
+    if (deadline.Passed()) {
       return TimeoutError(Pair(*missing) + " do not reach each other in time: " + std::to_string(missing->welcomes) +
                           " of " + std::to_string(missing->ways.size()) +
                           " ways have answered; look at routes and firewalls between the two, MYCEL_NICS names the "
@@ -199,7 +202,7 @@ Status Engine::AwaitWelcomes(SteadyTime deadline) {
 }
 
 StatusOr<ChannelEnd> Engine::OpenSend(Rank peer, int32_t index) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   PeerLink& link = *Find(static_cast<int32_t>(peer.value()));
   MYCEL_ASSIGN_OR_RETURN(OutChannel * channel, OutOf(link, index));
   ChannelEnd end = channel->end;
@@ -209,7 +212,7 @@ StatusOr<ChannelEnd> Engine::OpenSend(Rank peer, int32_t index) {
 }
 
 StatusOr<ChannelEnd> Engine::OpenRecv(Rank peer, int32_t index) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   PeerLink& link = *Find(static_cast<int32_t>(peer.value()));
   MYCEL_ASSIGN_OR_RETURN(InChannel * channel, InOf(link, index));
   ChannelEnd end = channel->end;
@@ -221,19 +224,19 @@ StatusOr<ChannelEnd> Engine::OpenRecv(Rank peer, int32_t index) {
 bool Engine::Progress() {
   // relaxed: a sign of life for the proxy.
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) {
+  if (!mutex_.TryLock()) {
     // seq_cst: whoever holds the engine looks at it after letting go, and passes again.
     wanted_.store(true, std::memory_order_seq_cst);
-    lock.try_lock();
-    if (!lock.owns_lock()) return false;
+    if (!mutex_.TryLock()) return false;
   }
   wanted_.store(false, std::memory_order_seq_cst);
-  return Pass();
+  const bool moved = Pass();
+  mutex_.Unlock();
+  return moved;
 }
 
 Status Engine::CheckAlive(Rank peer) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const PeerLink* const link = Find(static_cast<int32_t>(peer.value()));
   if (link == nullptr) return OkStatus();
   if (link->left) {
@@ -244,7 +247,7 @@ Status Engine::CheckAlive(Rank peer) const {
 }
 
 size_t Engine::MemoryBytes() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return memory_bytes_;
 }
 
@@ -316,9 +319,9 @@ void Engine::Proxy() {
   while (!Stopping()) {
     if (OwnerPolls()) {
       // It drives the engine by itself: only show the board, and look again in a moment.
-      {
-        const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-        if (lock.owns_lock()) ShowBoard(NowNs());
+      if (mutex_.TryLock()) {
+        ShowBoard(NowNs());
+        mutex_.Unlock();
       }
       Nap();
       continue;
@@ -326,7 +329,7 @@ void Engine::Proxy() {
     bool armed = true;
     bool restless = false;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       wanted_.store(false, std::memory_order_seq_cst);
       ShowBoard(NowNs());
       if (!Pass()) {
@@ -343,9 +346,9 @@ void Engine::Proxy() {
   }
 }
 
-void Engine::SayGoodbye(int64_t deadline_ns) {
+void Engine::SayGoodbye(Deadline deadline) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     while (Pass()) {
     }
     looked_ns_ = 0;
@@ -358,9 +361,9 @@ void Engine::SayGoodbye(int64_t deadline_ns) {
   const auto settled = [](const std::unique_ptr<PeerLink>& peer) {
     return peer == nullptr || !peer->up() || peer->bye_seen || peer->welcomes == 0;
   };
-  while (NowNs() < deadline_ns) {
+  while (!deadline.Passed()) {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       Pass();
       if (std::all_of(peers_.begin(), peers_.end(), settled)) return;
     }

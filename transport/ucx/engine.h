@@ -24,6 +24,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/spi/transport.h"
 #include "transport/bootstrap/sockets.h"
 #include "transport/ucx/peer_link.h"
@@ -59,7 +60,7 @@ class Engine {
   EngineAddress address() const;
   /// Connects to the ranks that have an address (by rank; empty: none), and proves each: it repeats our token.
   /// InvalidArgument, TimeoutError and RemoteError name the pair.
-  Status Connect(const std::vector<std::string>& addresses, SteadyTime deadline);
+  Status Connect(const std::vector<std::string>& addresses, Deadline deadline);
   bool Reaches(Rank peer) const { return Find(peer.value()) != nullptr; }
 
   /// The near rings of channel `index` to and from a peer that is reached.
@@ -83,7 +84,7 @@ class Engine {
   std::string Pair(const PeerLink& peer) const;  // "rank 2 and rank 5 (host b, pid 17)"
 
   // Under mutex_; engine_slots.cc:
-  bool Pass();
+  bool Pass() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool SendSlots(PeerLink& peer);
   void SendSlot(OutChannel& channel, size_t index);
   bool SendCredits(PeerLink& peer);
@@ -99,10 +100,11 @@ class Engine {
   void Tell(PeerLink& peer, WireKind kind, uint64_t released = 0, uint16_t index = 0,
             const std::string& payload = std::string(), size_t way = 0);
   void Break(PeerLink& peer, const std::string& why);
-  bool ShowBoard(int64_t now_ns);
+  bool ShowBoard(int64_t now_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  Status AwaitWelcomes(SteadyTime deadline);
-  void SayGoodbye(int64_t deadline_ns);
+  Status ConnectPeers(const std::vector<std::string>& addresses);
+  Status AwaitWelcomes(Deadline deadline);
+  void SayGoodbye(Deadline deadline);
   bool Stopping() const;
   bool OwnerPolls();
   void Proxy();
@@ -112,13 +114,14 @@ class Engine {
   uint64_t token_[2];
   Fd stop_event_;
 
-  mutable std::mutex mutex_;  // guards UCX and what follows
+  // Guards UCX and what follows. What UCX calls back runs in Pass and is beyond the analysis.
+  mutable Mutex mutex_;
   std::vector<std::unique_ptr<Rail>> rails_;
   std::vector<std::unique_ptr<PeerLink>> peers_;  // by rank; null: not reached through UCX. Fixed after Connect
   size_t memory_bytes_ = 0;
-  BoardFacts shown_{};  // what the peers know
-  BoardFacts seen_{};   // at the last look
-  int64_t looked_ns_ = 0;
+  BoardFacts shown_ ABSL_GUARDED_BY(mutex_){};  // what the peers know
+  BoardFacts seen_ ABSL_GUARDED_BY(mutex_){};   // at the last look
+  int64_t looked_ns_ ABSL_GUARDED_BY(mutex_) = 0;
 
   std::atomic<uint64_t> polls_{0};   // Progress calls: whether the owner is polling
   uint64_t polls_seen_ = 0;          // by the proxy

@@ -82,7 +82,7 @@ Status Rail::Start() {
 }
 
 Rail::~Rail() {
-  CloseEndpoints(false, 0);
+  CloseEndpoints(false, Deadline::At(0));
   if (worker_ != nullptr) ucx_.ucp_worker_destroy(worker_);
   if (context_ != nullptr) ucx_.ucp_cleanup(context_);
 }
@@ -106,7 +106,7 @@ StatusOr<ucp_ep_h> Rail::Connect(const std::string& address, std::function<void(
   return endpoints_.back()->handle;
 }
 
-void Rail::CloseEndpoints(bool flush, int64_t deadline_ns) {
+void Rail::CloseEndpoints(bool flush, Deadline deadline) {
   if (closed_) return;
   closed_ = true;
   for (const std::unique_ptr<Endpoint>& endpoint : endpoints_) endpoint->failed = [](ucs_status_t) {};
@@ -119,7 +119,7 @@ void Rail::CloseEndpoints(bool flush, int64_t deadline_ns) {
     if (UCS_PTR_IS_PTR(request)) closing.push_back(request);
   }
   for (const ucs_status_ptr_t request : closing) {
-    while (ucx_.ucp_request_check_status(request) == UCS_INPROGRESS && NowNs() < deadline_ns) Progress();
+    while (ucx_.ucp_request_check_status(request) == UCS_INPROGRESS && !deadline.Passed()) Progress();
     ucx_.ucp_request_free(request);
   }
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "transport/discover/network_devices.h"
 #include "transport/ucx/ucx_library.h"
 #include "transport/ucx/wire.h"
@@ -44,8 +45,8 @@ class Rail {
 
   /// An endpoint to the worker behind `address`; `failed(status)` is called once when it breaks. The rail closes it.
   StatusOr<ucp_ep_h> Connect(const std::string& address, std::function<void(ucs_status_t)> failed);
-  /// Closes all endpoints: with `flush` once what was sent has left, at most until `deadline_ns`.
-  void CloseEndpoints(bool flush, int64_t deadline_ns);
+  /// Closes all endpoints: with `flush` once what was sent has left, at most until `deadline`.
+  void CloseEndpoints(bool flush, Deadline deadline);
 
   /// True when something moved.
   bool Progress() { return ucx_.ucp_worker_progress(worker_) != 0; }

@@ -40,7 +40,7 @@ StatusOr<std::string> UcxTransport::Prepare(const TransportOptions& options) {
   return engine_->address().Encode();
 }
 
-Status UcxTransport::Connect(const std::vector<std::string>& addresses, SteadyTime deadline) {
+Status UcxTransport::Connect(const std::vector<std::string>& addresses, Deadline deadline) {
   return engine_ == nullptr ? OkStatus() : engine_->Connect(addresses, deadline);
 }
 

@@ -18,7 +18,7 @@ class UcxTransport final : public Transport {
   std::string_view name() const override { return "ucx"; }
   StatusOr<std::string> Prepare(const TransportOptions& options) override;
   /// An empty address: a rank that another transport reaches.
-  Status Connect(const std::vector<std::string>& addresses, SteadyTime deadline) override;
+  Status Connect(const std::vector<std::string>& addresses, Deadline deadline) override;
   bool Reaches(Rank peer) const override;
   StatusOr<ChannelEnd> OpenSend(Rank target, int32_t index) override;
   StatusOr<ChannelEnd> OpenRecv(Rank source, int32_t index) override;
