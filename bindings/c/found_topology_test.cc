@@ -37,7 +37,8 @@ TEST(FoundTopologyTest, ARankWithADeviceOfItsOwnHasItsRate) {
   EXPECT_EQ(topology->name(), "found-2-servers-3-ranks");
   EXPECT_EQ(RateToNetwork(*topology, 0, ""), Rational(5, 4));
   EXPECT_EQ(RateToNetwork(*topology, 1, ""), Rational(25, 8));
-  EXPECT_EQ(RateToNetwork(*topology, 2, ""), Rational(35, 8)) << "two links add up";
+  EXPECT_EQ(RateToNetwork(*topology, 2, "eth0"), Rational(5, 4)) << "nodes, so that plans can name one";
+  EXPECT_EQ(RateToNetwork(*topology, 2, "eth1"), Rational(25, 8));
   EXPECT_EQ(topology->node(topology->NodeOf(Rank(1))).server, topology->node(topology->NodeOf(Rank(0))).server);
   EXPECT_NE(topology->node(topology->NodeOf(Rank(2))).server, topology->node(topology->NodeOf(Rank(0))).server);
   EXPECT_TRUE(CheckConnected(*topology).ok());

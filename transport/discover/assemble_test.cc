@@ -147,7 +147,10 @@ TEST(AssembleTest, HostsShareTheirDevicesAsRanksDo) {
   const Topology topology = Assemble(machine, 2, 4).topology;
   EXPECT_EQ(topology.rank_count(), 8);
   EXPECT_EQ(Between(topology, "rank0", "s0.memory"), Rational(8));
-  EXPECT_EQ(Between(topology, "rank5", "network"), Rational(100)) << "bnxt_re1:1 and bnxt_re5:1";
+  for (const char* device : {"s1.bnxt_re1:1", "s1.bnxt_re5:1"}) {
+    EXPECT_GT(Between(topology, "rank5", device), Rational(0));
+    EXPECT_EQ(Between(topology, device, "network"), Rational(50));
+  }
   EXPECT_EQ(Assemble(machine, 1, 4).topology.node_count(), 5) << "no network inside one server";
 }
 

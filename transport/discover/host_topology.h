@@ -14,7 +14,7 @@ struct NetworkRail {
   std::string device;
   int64_t mbps = 0;  // in each direction, > 0
   SpeedSource source = SpeedSource::kTold;
-  std::string network;  // NetworkOf the device
+  std::string network = {};  // NetworkOf the device
 };
 using RankRails = std::vector<NetworkRail>;
 
