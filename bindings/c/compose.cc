@@ -360,7 +360,7 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
   parts.plan_pair_source = MakePlanPairSource(source);
   parts.plan_source = MakePlanSource(std::move(source));
   parts.trace_file = settings.trace_file;
-  parts.status = log.Done();
+  parts.status = log.Done(bootstrap.messages());
   return Composed{std::make_unique<Communicator>(std::move(parts)), std::move(lineage)};
 }
 

@@ -50,7 +50,7 @@ void InitLog::Identify(uint64_t communicator, std::string_view name, std::string
   status_->communicator = communicator;
 }
 
-StatusOwner InitLog::Done() {
+StatusOwner InitLog::Done(int64_t messages) {
   EndPhase();
   const uint64_t total = phase_start_ns_ - status_->made_ns;
   const bool slow = total >= slow_ns_;
@@ -68,6 +68,7 @@ StatusOwner InitLog::Done() {
       if (longest == nullptr || phase.ns.load(std::memory_order_relaxed) > longest->ns.load(std::memory_order_relaxed))
         longest = &phase;
     }
+    text += "; " + std::to_string(messages) + " messages of the bootstrap";
     if (slow) {
       if (longest != nullptr) text += "; slow: most of it in " + std::string(FieldText(longest->name));
       MYCEL_LOG(kWarn) << text;

@@ -95,7 +95,7 @@ TEST(StatusPage, ShowsAnEntryWhileItsOwnerLives) {
     EXPECT_STREQ(meeting.rows[0].phase, "meet");
     EXPECT_EQ(meeting.rows[0].pid, getpid());
     log.Identify(0xabc, "training", "shm", 1);
-    StatusOwner owner = log.Done();
+    StatusOwner owner = log.Done(14);
     owner->state.store(static_cast<uint32_t>(EntryState::kLive), std::memory_order_release);
     FlightRecord& flight = BeginFlight(*owner.get(), 17, AllReduceWord(), 1000, 5000);
     StatusRow row = Look().rows.at(0);
@@ -309,14 +309,14 @@ TEST(InitLog, PhasesAreInformationAndAWarningWhenSlow) {
       log.Begin("meet");
       log.Begin("connect");
       log.Identify(0x1234'5678'9abc'def0, "", "shm", 1);
-      const StatusOwner owner = log.Done();
+      const StatusOwner owner = log.Done(14);
       EXPECT_EQ(FieldText(owner->name), "comm-12345678");
     }
     const std::string text = testing::internal::GetCapturedStderr();
     SetLogLevel(LogLevel::kWarn);
     return text;
   };
-  const char* phases = "communicator comm-12345678 of 2 rank\\(s\\) made in [0-9.]+ ms: meet [0-9.]+ ms, connect";
+  const char* phases = "communicator comm-12345678 of 2 rank\\(s\\) made in [0-9.]+ ms: meet [0-9.]+ ms, connect [0-9.]+ ms; 14 messages";
   EXPECT_EQ(logged(InitLog::kSlowNs, LogLevel::kWarn), "");
   EXPECT_THAT(logged(InitLog::kSlowNs, LogLevel::kInfo), testing::ContainsRegex("INFO  " + std::string(phases)));
   const std::string slow = logged(0, LogLevel::kWarn);

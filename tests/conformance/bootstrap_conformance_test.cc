@@ -53,6 +53,17 @@ void ExchangeRounds(const RankContext& context, Bootstrap& bootstrap, int rounds
   }
 }
 
+// Of a rank, however many there are: messages grow as the ranks do, no faster.
+TEST_P(BootstrapConformance, AnExchangeIsOneMessageEachWay) {
+  for (const int32_t ranks : {2, 7}) {
+    Run(ranks, [](const RankContext& context, std::unique_ptr<Bootstrap> bootstrap) {
+      const int64_t before = bootstrap->messages();
+      ExchangeRounds(context, *bootstrap, 5);
+      EXPECT_EQ(bootstrap->messages() - before, 10);
+    });
+  }
+}
+
 TEST_P(BootstrapConformance, ValuesComeInRankOrder) {
   Run(5, [](const RankContext& context, std::unique_ptr<Bootstrap> bootstrap) {
     ExchangeRounds(context, *bootstrap, 20);

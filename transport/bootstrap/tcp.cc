@@ -276,6 +276,7 @@ StatusOr<std::string> TcpBootstrap::Exchange(FrameType type, const std::string& 
                                   " lost its connection to the process that made the unique id: it ended (see its own "
                                   "error), or the network failed");
   if (!connection_.Send(Encode(type, payload))) return lost;
+  ++messages_;
   const Deadline until = Deadline::At(SaturatingAddNs(deadline.at_ns(), kGrace.count() * kNsPerMs));
   while (true) {
     pollfd entry{connection_.fd(), connection_.PollEvents(), 0};
@@ -291,6 +292,7 @@ StatusOr<std::string> TcpBootstrap::Exchange(FrameType type, const std::string& 
     const FrameConnection::Result result = connection_.Receive(&frame);
     if (result == FrameConnection::Result::kNothingYet) continue;
     if (result == FrameConnection::Result::kEnded) return lost;
+    ++messages_;
     if (frame.type == wanted) return std::move(frame.payload);
     std::string_view text(frame.payload);
     if (frame.type != FrameType::kFailure || text.size() < 4) return lost;
