@@ -66,11 +66,16 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeR
       mycelCommShrink(CommOf(comm), excludeRanksList, excludeRanksCount, CommOf(newcomm), &read.value, shrinkFlags));
 }
 
-ncclResult_t ncclCommFinalize(ncclComm_t comm) { return Served(mycelCommFinalize(CommOf(comm))); }
+// NCCL lets NULL pass in all three, and programs clean up with it.
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  return Served(comm == nullptr ? mycelSuccess : mycelCommFinalize(CommOf(comm)));
+}
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) { return Served(mycelCommDestroy(CommOf(comm))); }
 
-ncclResult_t ncclCommAbort(ncclComm_t comm) { return Served(mycelCommAbort(CommOf(comm))); }
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  return Served(comm == nullptr ? mycelSuccess : mycelCommAbort(CommOf(comm)));
+}
 
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags) {
   return Served(mycelCommRevoke(CommOf(comm), revokeFlags));

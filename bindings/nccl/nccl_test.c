@@ -373,6 +373,17 @@ static void CheckWrongUse(ncclComm_t* comms) {
   EXPECT(ncclSend(&one, 1, ncclFloat, kRanks, comms[0], NULL) == ncclInvalidArgument);
   EXPECT(ncclGroupEnd() == ncclInvalidUsage);
   EXPECT(ncclCommGetAsyncError(comms[0], NULL) == ncclInvalidArgument);
+  /* Mycel's timeout, which NCCL 2.28 has no number for. */
+  ncclUniqueId id;
+  ncclComm_t alone = NULL;
+  OK(ncclGetUniqueId(&id));
+  setenv("MYCEL_TIMEOUT", "0.2", 1);
+  EXPECT(ncclCommInitRank(&alone, 2, id, 0) == ncclRemoteError);
+  TEXT_HAS(NULL, "rank 1");
+  unsetenv("MYCEL_TIMEOUT");
+  OK(ncclCommFinalize(NULL));
+  OK(ncclCommAbort(NULL));
+  OK(ncclCommDestroy(NULL));
   /* Not in nccl.h: for kernels. */
   typedef ncclResult_t (*DevCommCreate)(ncclComm_t, const void*, void*);
   DevCommCreate create = NULL;
