@@ -32,6 +32,10 @@ foreach(mpi openmpi mpich)
   endif()
 endforeach()
 
+# Not beside libmycel, where a program would find them that was not told to.
+install(TARGETS mycel_nccl mycel_rccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/mycel/nccl)
+install(FILES ${PROJECT_SOURCE_DIR}/bindings/nccl/nccl.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mycel/nccl)
+
 get_property(programs GLOBAL PROPERTY MYCEL_PROGRAMS)
 foreach(program IN LISTS programs)
   if(program STREQUAL "mycel_cli" OR program MATCHES "_perf$")

@@ -165,7 +165,8 @@ endfunction()
 # this tree's tests run (mycel_test and the group MYCEL_TESTS); `fuzzers` the fuzzers.
 function(mycel_add_group_targets)
   get_property(programs GLOBAL PROPERTY MYCEL_PROGRAMS)
-  foreach(loaded mycel_mpi_openmpi mycel_mpi_mpich)  # under mpirun the programs load one of these
+  # Under mpirun the programs load one of the first two; the others are installed beside them.
+  foreach(loaded mycel_mpi_openmpi mycel_mpi_mpich mycel_nccl mycel_rccl)
     if(TARGET ${loaded})
       list(APPEND programs ${loaded})
     endif()

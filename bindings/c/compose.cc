@@ -357,6 +357,8 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
   lineage->config = options.config;
   if (inputs.named_topology) lineage->topology = source.topology;
   lineage->one_process = options.one_process;
+  lineage->time = MakeTimeSource(source);
+  lineage->reproducible = parts.reproducible;
   parts.plan_pair_source = MakePlanPairSource(source);
   parts.plan_source = MakePlanSource(std::move(source));
   parts.trace_file = settings.trace_file;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/c/config.h"
+#include "bindings/c/plan_source.h"
 #include "core/base/status.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/init_log.h"
@@ -15,11 +16,14 @@
 
 namespace mycel {
 
-/// What a communicator's descendants take from it.
+/// What a communicator was made from; its descendants take it.
 struct Lineage {
   CommConfig config;
   std::shared_ptr<const Topology> topology;  // that somebody asked for; null: the default one of its size
   bool one_process = false;
+  // Not for descendants, which have their own: what the communicator's calls would take (group_time.h).
+  TimeSource time;
+  bool reproducible = false;
 };
 
 struct ComposeOptions {

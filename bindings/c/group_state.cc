@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "bindings/c/call_config.h"
+#include "bindings/c/compose.h"
+#include "bindings/c/group_time.h"
 #include "bindings/c/guard.h"
 #include "bindings/c/handle.h"
 #include "bindings/c/status_map.h"
@@ -215,6 +217,25 @@ Status EndGroup(OpenGroup group, bool* in_progress) {
   return first;
 }
 
+/// What the group's collectives would take.
+StatusOr<double> TimeOf(const OpenGroup& group) {
+  MYCEL_RETURN_IF_ERROR(group.refused);
+  if (!group.inits.empty()) {
+    return InvalidUsage("mycelGroupSimulateEnd: the group creates communicators, which only mycelGroupEnd does");
+  }
+  double microseconds = 0;
+  for (const GroupEntry& entry : group.entries) {
+    MYCEL_RETURN_IF_ERROR(CheckHandle(entry.comm, "mycelGroupSimulateEnd"));
+    const std::shared_ptr<const Lineage> lineage = LineageOf(entry.comm);
+    if (lineage == nullptr) return InvalidArgument("mycelGroupSimulateEnd: a communicator of the group has ended");
+    for (const CollectiveCall& call : entry.collectives) {
+      MYCEL_ASSIGN_OR_RETURN(const double time, TimeUsOf(call, entry.comm->rank_count, *lineage));
+      microseconds += time;
+    }
+  }
+  return microseconds;
+}
+
 }  // namespace
 
 bool InGroup() { return t_depth > 0; }
@@ -347,6 +368,23 @@ mycelResult_t mycelGroupEnd(void) try {
   return status.ok() && in_progress ? mycelInProgress : mycel::Report(status);
 } catch (...) {
   return mycel::Caught("mycelGroupEnd");
+}
+
+mycelResult_t mycelGroupSimulateEnd(double* microseconds) try {
+  if (mycel::t_depth == 0) {
+    return mycel::Report(mycel::InvalidUsage("mycelGroupSimulateEnd: no group is open; call mycelGroupStart first"));
+  }
+  double time = 0;
+  if (--mycel::t_depth == 0) {
+    const mycel::OpenGroup closed = std::exchange(mycel::ThisGroup(), mycel::OpenGroup());
+    const mycel::StatusOr<double> found = mycel::TimeOf(closed);
+    if (!found.ok()) return mycel::Report(found.status());
+    time = *found;
+  }
+  if (microseconds != nullptr) *microseconds = time;
+  return mycelSuccess;
+} catch (...) {
+  return mycel::Caught("mycelGroupSimulateEnd");
 }
 
 }  // extern "C"

@@ -407,6 +407,12 @@ MYCEL_API mycelResult_t mycelRecv(void* recvbuff, size_t count, mycelDataType_t 
  * returns the first error. */
 MYCEL_API mycelResult_t mycelGroupStart(void);
 MYCEL_API mycelResult_t mycelGroupEnd(void);
+/* Ends the group and runs nothing of it. *microseconds (NULL: not asked for) is what its collectives would take one
+ * after another as the chooser estimates them for their communicators; messages and collectives with a count for each
+ * rank add nothing, and an inner End gives 0. Local: waits for nobody, keeps no plan, takes about as long as planning.
+ * InvalidArgument (the first refused call of the group), InvalidUsage (no group; it creates communicators; a plan file
+ * serves a call, and files have no estimate). */
+MYCEL_API mycelResult_t mycelGroupSimulateEnd(double* microseconds);
 
 /* ---- Host streams ----------------------------------------------------------------------------------------------- */
 

@@ -72,6 +72,15 @@ class Source {
     return pair;
   }
 
+  StatusOr<double> TimeUs(const PlanRequest& wanted) const {
+    if (Serves(parts_.from_file.get(), wanted)) {
+      return InvalidUsage("the plan of MYCEL_PLAN_FILE serves this call and has no estimate; ask `mycel sim` for it");
+    }
+    MYCEL_ASSIGN_OR_RETURN(const Choice choice, Choose(ByPlanner(wanted)));
+    const Candidate& winner = choice.contest.front();
+    return winner.simulated_us >= 0 ? winner.simulated_us : winner.estimated_us;
+  }
+
   /// Only networks have rails to choose among.
   void NameRailsOf(Plan* plan) const {
     if (parts_.cost.device == CostModel::Device::kFabric) NameRails(*parts_.topology, plan);
@@ -164,6 +173,13 @@ PlanPairSource MakePlanPairSource(PlanSourceParts parts) {
     source->NameRailsOf(&pair.there);
     source->NameRailsOf(&pair.back);
     return pair;
+  };
+}
+
+TimeSource MakeTimeSource(PlanSourceParts parts) {
+  parts.store_folder.clear();
+  return [source = std::make_shared<const Source>(std::move(parts))](const PlanRequest& request) {
+    return source->TimeUs(request);
   };
 }
 

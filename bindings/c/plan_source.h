@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -35,5 +36,10 @@ PlanSource MakePlanSource(PlanSourceParts parts);
 /// Both directions of an alltoallv from one synthesis: the way back is the schedule's reversal. Planned anew where
 /// there is none: of a plan file, and of topologies with links of one direction.
 PlanPairSource MakePlanPairSource(PlanSourceParts parts);
+
+/// How long, in microseconds, what MakePlanSource's plan serves takes by the chooser's estimate, for exactly
+/// `request.bytes`. Nothing is kept or looked up. InvalidUsage where the plan comes from a file.
+using TimeSource = std::function<StatusOr<double>(const PlanRequest&)>;
+TimeSource MakeTimeSource(PlanSourceParts parts);
 
 }  // namespace mycel
