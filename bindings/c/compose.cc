@@ -213,7 +213,7 @@ std::string WhyNotDirectly(const Settings& settings, const ComposeOptions& optio
 /// messages need no agreement about counts.
 bool PlansVectors(const Settings& settings, const Topology& topology, const Plan* from_file) {
   if (from_file != nullptr && from_file->collective == Collective::kAllToAllV) return true;
-  if (settings.planner == kVectorPlanner) return true;
+  if (settings.planner == kVectorPlanner || settings.planner == kExchangePlanner) return true;
   return (settings.planner == "auto" || settings.planner == "direct") && ServerCount(topology) > 1;
 }
 

@@ -284,9 +284,9 @@ MYCEL_API mycelResult_t mycelScatter(const void* sendbuff, void* recvbuff, size_
  * must be equal. Not in place. Displacements may have any order and leave gaps; those of empty legs are not read.
  * Blocks may overlap in sendbuff and must not in recvbuff (mycelInvalidArgument).
  *
- * With MYCEL_PLANNER=fast, with a topology (MYCEL_TOPO) of several servers, or with a plan file for alltoallv, it is
- * planned for the whole matrix: the ranks first compare their counts (24 bytes to each other rank), and a matrix that
- * is not among the last 64 is gathered and planned. Counts that disagree are then mycelInvalidUsage on every rank,
+ * With MYCEL_PLANNER=fast or flow, with a topology (MYCEL_TOPO) of several servers, or with a plan file for alltoallv,
+ * it is planned for the whole matrix: the ranks first compare their counts (24 bytes to each other rank), and a matrix
+ * that is not among the last 64 is gathered and planned. Counts that disagree are then mycelInvalidUsage on every rank,
  * naming the pair and both numbers; counts beyond 2^50 bytes a pair or 2^62 bytes in all are mycelInvalidArgument on
  * every rank; nothing has moved in either case. Where the planner is left to the chooser and it finds that relays do
  * not pay, or nobody serves the topology, the legs then travel as messages. Otherwise they are messages without

@@ -107,7 +107,9 @@ class Source {
     request.lanes = most != 0 ? most : std::max(parts_.lanes_max, least);
     request.lanes_min = least != 0 ? least : std::min(parts_.lanes_min, request.lanes);
     if (request.planner.empty()) request.planner = parts_.planner;
+    const bool exchange = vector || request.collective == Collective::kAllToAll;
     if (request.planner == kVectorPlanner && !vector) request.planner = "auto";
+    if (request.planner == kExchangePlanner && !exchange) request.planner = "auto";
     return request;
   }
   PlanRequest Transposed(PlanRequest request) const {

@@ -13,9 +13,10 @@
 
 namespace mycel {
 
-/// The planner that makes alltoallv and nothing else: where it is named, other collectives (those inside an alltoallv
-/// and barriers among them) are left to the chooser.
+/// Planners that make alltoallv and nothing else, and alltoall too: where one is named, other collectives (those inside
+/// an alltoallv and barriers among them) are left to the chooser.
 inline constexpr char kVectorPlanner[] = "fast";
+inline constexpr char kExchangePlanner[] = "flow";
 
 /// What all ranks have agreed on, and where this rank keeps plans.
 struct PlanSourceParts {

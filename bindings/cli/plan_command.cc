@@ -1,5 +1,6 @@
 // `mycel plan`: makes a plan, proves it, and compares it with the best that any plan can reach.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -44,6 +45,24 @@ StatusOr<std::string> Answer(const PlanOptions& options, const PlanReport& repor
   return text;
 }
 
+/// What a flow proves about the optimum, where that is more than what cuts prove.
+void AddFlow(const flow::FlowFacts& flow, Optimum* optimum) {
+  if (optimum->kind == BoundKind::kOptimum) return;
+  const bool tighter = flow.bound > optimum->inv_x;
+  if (tighter) {
+    optimum->inv_x = optimum->lower_bound = flow.bound;
+    optimum->proof = "prices of links, by linear-program duality: what all pairs pay on their cheapest ways is " +
+                     flow.bound.ToString() + " times what the links earn, so no schedule is faster";
+  }
+  if (flow.inv_x == optimum->inv_x) {
+    optimum->kind = BoundKind::kOptimum;
+    optimum->proof.resize(std::min(optimum->proof.size(), optimum->proof.find(": a lower bound from")));
+    optimum->proof += ", and a concurrent flow reaches that";
+    return;
+  }
+  optimum->proof += "; a concurrent flow comes within " + GapText(flow.inv_x, optimum->inv_x);
+}
+
 StatusOr<ExitCode> MakeAndReport(const PlanOptions& options) {
   const PlanArguments& arguments = options.arguments;
   MYCEL_ASSIGN_OR_RETURN(const Topology topology, LoadTopology(arguments.topology));
@@ -53,12 +72,18 @@ StatusOr<ExitCode> MakeAndReport(const PlanOptions& options) {
   {
     const Progress progress("planning " + std::string(NameOf(request.collective)) + " on " + topology.name());
     MYCEL_ASSIGN_OR_RETURN(const MadePlan made, MakePlan(topology, request, options.repeat));
-    MYCEL_ASSIGN_OR_RETURN(const Optimum optimum, BoundOf(topology, request));
+    MYCEL_ASSIGN_OR_RETURN(Optimum optimum, BoundOf(topology, request));
+    std::optional<flow::FlowFacts> flow;
+    if (PlannerName(made.choice.plan) == "flow") {
+      MYCEL_ASSIGN_OR_RETURN(flow, flow::FlowFactsOf(topology, request));
+      AddFlow(*flow, &optimum);
+    }
     if (made.verified.ok() && made.achieved < optimum.inv_x) {
       return InternalError("planner " + made.choice.plan.planner + " claims 1/x = " + made.achieved.ToString() +
                            ", below the proved bound " + optimum.inv_x.ToString());
     }
     PlanReport report{topology, request, made, optimum};
+    report.flow = flow;
     const StatusOr<std::optional<InNetwork>> in_network = InNetworkOptimum(topology, request.collective);
     if (in_network.ok()) {
       report.in_network = *in_network;

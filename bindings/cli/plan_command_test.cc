@@ -44,6 +44,13 @@ void CheckAnswer(const ordered_json& json, bool demand) {
     EXPECT_EQ(json["steps"]["count"], json["steps"]["loads"].size());
     EXPECT_GE(FractionOf(json["steps"]["inv_x"]), FractionOf(json["achieved"]["inv_x"]));
   }
+  if (json["planner"] == "flow") {
+    keys.insert(std::find(keys.begin(), keys.end(), "verified"), "flow");
+    EXPECT_THAT(KeysOf(json["flow"]), ElementsAre("method", "rounds", "inv_x", "bound", "gap"));
+    EXPECT_GE(FractionOf(json["flow"]["inv_x"]), FractionOf(json["flow"]["bound"]));
+    EXPECT_GE(json["flow"]["gap"], 0);
+    EXPECT_GE(FractionOf(json["optimal"]["inv_x"]), FractionOf(json["flow"]["bound"]));
+  }
   ASSERT_EQ(KeysOf(json), keys) << json;
   EXPECT_THAT(KeysOf(json["optimal"]), ElementsAre("inv_x", "algbw_GBps", "bottleneck_cut", "proof"));
   EXPECT_THAT(KeysOf(json["achieved"]), ElementsAre("inv_x", "algbw_GBps"));
@@ -98,6 +105,36 @@ TEST(Plan, BreadthFirstStepsAreCounted) {
     EXPECT_EQ(json["achieved"]["inv_x"], row.inv_x);
     EXPECT_EQ(json["optimal"]["inv_x"], row.optimal);
   }
+}
+
+TEST(Plan, ConcurrentFlowProvesTheOptimum) {
+  for (const auto& [topology, inv_x] : std::vector<std::pair<std::string, std::string>>{
+           {"torus-4x4", "8/25"}, {"hypercube-3", "4/25"}, {"torus-3x4", "6/25"}}) {
+    const ordered_json json =
+        RunJson({"plan", "--topo", topology, "--collective", "alltoall", "--planner", "flow", "--json"});
+    CheckAnswer(json, false);
+    EXPECT_EQ(json["optimal"]["inv_x"], inv_x);
+    if (HasClp()) {
+      EXPECT_EQ(json["achieved"]["inv_x"], inv_x);
+      EXPECT_EQ(json["flow"]["gap"], 0);
+      EXPECT_EQ(json["flow"]["method"], "translations");
+      EXPECT_THAT(json["optimal"]["proof"].get<std::string>(), HasSubstr("a concurrent flow reaches that"));
+    }
+  }
+  // The prices of links know more than cuts: 13/3 blocks a link, not 4.
+  const std::string file = testing::TempDir() + "kautz.json";
+  TopologyBuilder builder("kautz");
+  for (const Rank rank : Ids<Rank>(6)) builder.AddRank("r" + std::to_string(rank.value()), rank);
+  for (int32_t i = 0; i < 6; ++i) {  // Kautz(2,2) is the generalised one on six ranks: i -> -2i - 1, -2i - 2
+    for (const int32_t a : {1, 2}) builder.AddLink(NodeId(i), NodeId((12 + 12 - 2 * i - a) % 6), 1);
+  }
+  std::ofstream(file) << WriteTopology(*std::move(builder).Build());
+  const ordered_json json =
+      RunJson({"plan", "--topo", file, "--collective", "alltoall", "--planner", "flow", "--json"});
+  CheckAnswer(json, false);
+  EXPECT_LE(FractionOf(json["optimal"]["inv_x"]), Rational(13, 3));
+  EXPECT_GT(FractionOf(json["optimal"]["inv_x"]), Rational(4));
+  EXPECT_THAT(json["optimal"]["proof"].get<std::string>(), HasSubstr("prices of links"));
 }
 
 // Two steps of 3/2 against trees of 7/6: which of them is the faster one depends on the size.

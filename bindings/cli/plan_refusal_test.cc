@@ -94,6 +94,13 @@ TEST(PlanRefusal, BreadthFirstSaysWhatItServes) {
             1);
 }
 
+TEST(PlanRefusal, FlowSaysWhatItServes) {
+  const std::vector<std::string> flow = {"--planner", "flow"};
+  ExpectRefused(PlanArguments("ring4", "allreduce", flow), 4, {"serves alltoall and alltoallv, not allreduce"});
+  const std::string islands = FileOf("islands", 4, {{"r0", "r1", "1"}, {"r2", "r3", "1"}});
+  ExpectRefused(PlanArguments(islands, "alltoall", flow), 4, {"islands is not connected", "rank 2 (r2), rank 3 (r3)"});
+}
+
 TEST(PlanRefusal, NumbersBeyondExactFractions) {
   const std::string fine = FileOf(
       "fine", 3, {{"r0", "r1", "1/4611686018427387847"}, {"r1", "r2", "1/4611686018427387817"}, {"r0", "r2", "1"}});

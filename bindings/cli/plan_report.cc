@@ -80,6 +80,14 @@ std::string ShareOfOptimum(const PlanReport& report) {
   return text;
 }
 
+std::string GapText(const Rational& inv_x, const Rational& bound) {
+  if (inv_x == bound) return "0 %";
+  // Rounded up: a gap is never shown as smaller than it is.
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f %%", std::ceil((inv_x.ToDouble() / bound.ToDouble() - 1) * 1e5) / 1e3);
+  return text;
+}
+
 double AlgbwOf(const PlanRequest& request, int32_t rank_count, const Rational& inv_x) {
   if (inv_x == Rational(0)) return 0;
   if (request.collective == Collective::kAllToAllV) return static_cast<double>(request.bytes) / inv_x.ToDouble();
@@ -120,6 +128,13 @@ std::string PlanJson(const PlanReport& report) {
   if (report.steps) {
     json["steps"] = {{"count", std::ssize(report.steps->loads)}, {"inv_x", report.steps->inv_x.ToString()}};
     for (const Rational& load : report.steps->loads) json["steps"]["loads"].push_back(load.ToString());
+  }
+  if (report.flow) {
+    json["flow"] = {{"method", std::string(NameOf(report.flow->method))},
+                    {"rounds", report.flow->rounds},
+                    {"inv_x", report.flow->inv_x.ToString()},
+                    {"bound", report.flow->bound.ToString()},
+                    {"gap", report.flow->gap()}};
   }
   json["verified"] = made.verified.ok();
   json["plan_ms"] = made.plan_ms;
@@ -163,6 +178,12 @@ std::string PlanText(const PlanReport& report) {
   if (report.steps) {
     facts.Add({"steps", std::to_string(report.steps->loads.size()) + "; with a barrier after each 1/x = " +
                             report.steps->inv_x.ToString() + " " + UnitOf(plan.collective)});
+  }
+  if (report.flow) {
+    facts.Add({"flow", "1/x = " + report.flow->inv_x.ToString() + " before blocks are cut into units, " +
+                           GapText(report.flow->inv_x, report.flow->bound) + " above its proof (" +
+                           std::string(NameOf(report.flow->method)) + ", " + Counted(report.flow->rounds, "round") +
+                           ")"});
   }
   facts.Add({"program", ShapeText(plan)});
   if (v) {

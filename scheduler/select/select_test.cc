@@ -195,6 +195,22 @@ TEST(Select, BreadthFirstStaysOutWhereOthersDrawTheSameTrees) {
   }
 }
 
+TEST(Select, FlowExchangesOverRelays) {
+  for (const char* name : {"torus-4x4", "hypercube-3", "dgx1-v100", "mesh-3x3"}) {
+    PlanRequest request = Request(Collective::kAllToAll, 16 << 20);
+    request.lanes = 32;
+    EXPECT_THAT(Chosen(Named(name), request, FabricCostModel()).plan.planner, StartsWith("flow")) << name;
+  }
+  // Nothing to relay, or nothing that relays would be good for.
+  for (const char* name : {"fullmesh-4", "dgx-a100", "servers-2x4"}) {
+    const Choice choice = Chosen(Named(name), Request(Collective::kAllToAll, 1 << 20), FabricCostModel());
+    const auto flow = std::find_if(choice.contest.begin(), choice.contest.end(),
+                                   [](const Candidate& candidate) { return candidate.planner == "flow"; });
+    ASSERT_NE(flow, choice.contest.end());
+    EXPECT_THAT(flow->refused, HasSubstr("--planner flow asks for it")) << name;
+  }
+}
+
 TEST(Select, EqualRequestsGetEqualPlans) {
   const Topology machine = Named("dgx-a100");
   PlanRequest request = Request(Collective::kAllReduce, 3 << 20);
@@ -383,9 +399,12 @@ TEST(Select, SaysWhyNobodyServes) {
   const auto refusal = [](const Topology& topology, const PlanRequest& request) {
     return ChoosePlan(topology, request, FabricCostModel()).status();
   };
-  const Status nobody = refusal(Named("mesh-3x3"), Request(Collective::kAllToAll, 100));
+  PlanRequest uneven = Request(Collective::kAllToAllV, 9);
+  uneven.demand.assign(81, 1);
+  const Status nobody = refusal(Named("mesh-3x3"), uneven);
   EXPECT_EQ(nobody.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(StatusMessage(nobody), HasSubstr("no planner serves alltoall on topology 'mesh-3x3'; ring/one-way: "));
+  EXPECT_THAT(StatusMessage(nobody), HasSubstr("no planner serves alltoallv on topology 'mesh-3x3'; ring/one-way: "));
+  EXPECT_THAT(StatusMessage(nobody), HasSubstr("--planner flow asks for it"));
   PlanRequest request = Request(Collective::kBroadcast, 100);
   request.root = Rank(9);
   const Status bad_root = refusal(Named("mesh-3x3"), request);

@@ -263,6 +263,24 @@ INSTANTIATE_TEST_SUITE_P(Topologies, BreadthFirst,
                          ::testing::Values("fullmesh-2", "ring3", "mesh-2x2", "ring5", "torus-3x2", "ring7",
                                            "hypercube-3", "dgx1-v100", "mesh-3x3"));
 
+/// Planner flow, whose blocks are cut and relayed; barriers and what else it does not serve go to the chooser.
+class Flow : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Flow, AllToAllInAndOutOfPlace) {
+  const Environment environment({{"MYCEL_TOPO", GetParam()}, {"MYCEL_PLANNER", "flow"}});
+  const Ranks ranks(GalleryTopology(GetParam())->rank_count());
+  for (const size_t count : {0, 1, 5, 97, 10007}) {
+    for (const bool in_place : {false, true}) {
+      RunCase(ranks, {Collective::kAllToAll, DataType::kInt32, ReduceOp::kSum, count, -1, in_place});
+    }
+  }
+  RunCase(ranks, {Collective::kAllReduce, DataType::kInt32, ReduceOp::kSum, 97, -1, false});
+}
+
+INSTANTIATE_TEST_SUITE_P(Topologies, Flow,
+                         ::testing::Values("fullmesh-2", "ring3", "star-4-4-2-2", "ring5", "torus-3x2", "ring7",
+                                           "hypercube-3", "mesh-3x3"));
+
 TEST(Collectives, RandomMixOfEverythingInOneOrder) {
   Ranks ranks(4);
   const uint64_t seed = 20240611;

@@ -83,6 +83,8 @@ std::vector<Machine> Machines() {
       machines.push_back({topology, ranks, planner});
     }
   }
+  machines.push_back({"hypercube-3", 8, "flow"});
+  machines.push_back({"mesh-3x3", 9, "flow"});
   return machines;
 }
 
