@@ -217,8 +217,8 @@ Status EndGroup(OpenGroup group, bool* in_progress) {
   return first;
 }
 
-/// What the group's collectives would take.
-StatusOr<double> TimeOf(const OpenGroup& group) {
+/// What the group's collectives would take. Not `asked`: only whether it can be said, since that takes planning.
+StatusOr<double> TimeOf(const OpenGroup& group, bool asked) {
   MYCEL_RETURN_IF_ERROR(group.refused);
   if (!group.inits.empty()) {
     return InvalidUsage("mycelGroupSimulateEnd: the group creates communicators, which only mycelGroupEnd does");
@@ -228,6 +228,7 @@ StatusOr<double> TimeOf(const OpenGroup& group) {
     MYCEL_RETURN_IF_ERROR(CheckHandle(entry.comm, "mycelGroupSimulateEnd"));
     const std::shared_ptr<const Lineage> lineage = LineageOf(entry.comm);
     if (lineage == nullptr) return InvalidArgument("mycelGroupSimulateEnd: a communicator of the group has ended");
+    if (!asked) continue;
     for (const CollectiveCall& call : entry.collectives) {
       MYCEL_ASSIGN_OR_RETURN(const double time, TimeUsOf(call, entry.comm->rank_count, *lineage));
       microseconds += time;
@@ -377,7 +378,7 @@ mycelResult_t mycelGroupSimulateEnd(double* microseconds) try {
   double time = 0;
   if (--mycel::t_depth == 0) {
     const mycel::OpenGroup closed = std::exchange(mycel::ThisGroup(), mycel::OpenGroup());
-    const mycel::StatusOr<double> found = mycel::TimeOf(closed);
+    const mycel::StatusOr<double> found = mycel::TimeOf(closed, microseconds != nullptr);
     if (!found.ok()) return mycel::Report(found.status());
     time = *found;
   }

@@ -25,7 +25,7 @@
  *    send == recv + rank * count. reduce_scatter: recv == send + rank * count. gather: at the root, send == recv +
  *    root * count. scatter: at the root, recv == send + root * count. alltoall: send == recv. Any other overlap of a
  *    collective's two buffers is mycelInvalidArgument (messages, and the two buffers of alltoallv, are not checked for
- * overlap). The v-collectives say theirs.
+ *    overlap). The v-collectives say theirs.
  *  - Any element alignment is fine. Count 0 with NULL buffers is fine.
  *
  * Arithmetic, for every plan and device
@@ -407,11 +407,11 @@ MYCEL_API mycelResult_t mycelRecv(void* recvbuff, size_t count, mycelDataType_t 
  * returns the first error. */
 MYCEL_API mycelResult_t mycelGroupStart(void);
 MYCEL_API mycelResult_t mycelGroupEnd(void);
-/* Ends the group and runs nothing of it. *microseconds (NULL: not asked for) is what its collectives would take one
- * after another as the chooser estimates them for their communicators; messages and collectives with a count for each
- * rank add nothing, and an inner End gives 0. Local: waits for nobody, keeps no plan, takes about as long as planning.
- * InvalidArgument (the first refused call of the group), InvalidUsage (no group; it creates communicators; a plan file
- * serves a call, and files have no estimate). */
+/* Ends the group and runs nothing of it. *microseconds (NULL: not asked for, and nothing is planned) is what its
+ * collectives would take one after another as the chooser estimates them for their communicators; messages and
+ * collectives with a count for each rank add nothing, and an inner End gives 0. Local: waits for nobody, keeps no plan,
+ * takes about as long as planning. InvalidArgument (the first refused call of the group), InvalidUsage (no group; it
+ * creates communicators; where asked, a plan file serves a call, and files have no estimate). */
 MYCEL_API mycelResult_t mycelGroupSimulateEnd(double* microseconds);
 
 /* ---- Host streams ----------------------------------------------------------------------------------------------- */

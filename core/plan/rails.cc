@@ -50,6 +50,12 @@ std::vector<NodeId> WaysOut(const Topology& topology, Rank rank) {
 
 void NameRails(const Topology& topology, Plan* plan) {
   if (plan->topology_hash != topology.hash()) return;
+  // A file may claim the topology's hash and be for another all the same.
+  const auto is_there = [&](NodeId node) { return node.value() < topology.node_count(); };
+  for (const Route& route : plan->routes) {
+    const bool there = std::all_of(route.begin(), route.end(), is_there);
+    if (!there || !topology.node(route.front()).rank.valid() || !topology.node(route.back()).rank.valid()) return;
+  }
   std::vector<std::vector<NodeId>> ways(static_cast<size_t>(topology.rank_count()));
   const auto ways_of = [&](NodeId node) -> const std::vector<NodeId>& {
     const Rank rank = topology.node(node).rank;

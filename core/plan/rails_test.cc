@@ -82,6 +82,12 @@ TEST_F(RailsTest, APlanForAnotherTopologyStaysSilent) {
   plan.routes = {{rank0_, a1_, fabric_, b0_, rank1_}};
   NameRails(topology_, &plan);
   EXPECT_TRUE(plan.rails.empty());
+  plan.topology_hash = topology_.hash();  // claims it
+  for (const Route& wrong : {Route{rank0_, NodeId(99), rank1_}, Route{rank0_, a1_, fabric_}}) {
+    plan.routes[0] = wrong;
+    NameRails(topology_, &plan);
+    EXPECT_TRUE(plan.rails.empty());
+  }
 }
 
 TEST_F(RailsTest, ProgramsTakeThemAlong) {

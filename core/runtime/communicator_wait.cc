@@ -17,6 +17,8 @@ namespace {
 // CheckWait is called about once a millisecond; asking the kernel about every peer is dearer.
 constexpr uint64_t kChecksPerAliveCheck = 16;
 constexpr uint64_t kDyingNs = 500'000'000;
+// Between servers boards travel behind the messages, some 10 ms later; so long a text waits for what it is about.
+constexpr uint64_t kBoardLateNs = 250'000'000;
 
 /// What `peer` says about its failure; where that is the failure of another rank, what that one said.
 std::string FirstFailure(Rank peer, const std::string& said) {
@@ -31,6 +33,14 @@ std::string Seconds(uint64_t ns) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.1f s", static_cast<double>(ns) * 1e-9);
   return text;
+}
+
+/// Waits until `board`, of which only a copy is here, knows of `operation`.
+void AwaitRecord(const RankBoard& board, uint64_t operation) {
+  WaitPolicy policy;
+  policy.mode = WaitMode::kSleep;
+  Waiter waiter(policy, nullptr);
+  while (board.history.Find(operation).operation == 0 && waiter.WaitedNs() < kBoardLateNs) waiter.Pause();
 }
 
 /// gatherv, scatterv: what the two sides of a pair mean by its part.
@@ -162,10 +172,11 @@ std::string Communicator::Disagreement(Rank peer) const {
 Status Communicator::Mismatch() {
   const Launch& launch = current_.launch;
   const Rank peer = PeerOf(launch.fault_channel);
+  const RankBoard* board = boards_[peer.index()];
+  if (board != nullptr && needs_progress_ && !current_.point_to_point) AwaitRecord(*board, sequence_);
   const std::string disagreement = Disagreement(peer);
   if (!disagreement.empty()) return InvalidUsage(disagreement);
   std::string text = Where() + ": rank " + std::to_string(peer.value()) + " disagrees: it ";
-  const RankBoard* board = boards_[peer.index()];
   if (current_.point_to_point) {
     const ChannelEnd& end = *launch.program->channels[static_cast<size_t>(launch.fault_channel)];
     const SlotHeader& header = end.headers[end.step % kSlotCountMax];

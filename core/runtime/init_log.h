@@ -21,8 +21,8 @@ class InitLog {
   void Begin(std::string_view phase);
   /// What all ranks call the communicator; an empty name becomes one made of the id, an id of 0 (a rank alone) any.
   void Identify(uint64_t communicator, std::string_view name, std::string_view transport, int64_t timeout_ns);
-  /// Ends the last phase and logs, with what this rank had to send and receive to meet the others (Bootstrap::messages).
-  /// The entry goes on in the communicator.
+  /// Ends the last phase and logs, with what this rank had to send and receive to meet the others
+  /// (Bootstrap::messages). The entry goes on in the communicator.
   StatusOwner Done(int64_t messages);
 
  private:

@@ -316,7 +316,9 @@ TEST(InitLog, PhasesAreInformationAndAWarningWhenSlow) {
     SetLogLevel(LogLevel::kWarn);
     return text;
   };
-  const char* phases = "communicator comm-12345678 of 2 rank\\(s\\) made in [0-9.]+ ms: meet [0-9.]+ ms, connect [0-9.]+ ms; 14 messages";
+  const char* phases =
+      "communicator comm-12345678 of 2 rank\\(s\\) made in [0-9.]+ ms: meet [0-9.]+ ms, connect [0-9.]+ ms; 14 "
+      "messages";
   EXPECT_EQ(logged(InitLog::kSlowNs, LogLevel::kWarn), "");
   EXPECT_THAT(logged(InitLog::kSlowNs, LogLevel::kInfo), testing::ContainsRegex("INFO  " + std::string(phases)));
   const std::string slow = logged(0, LogLevel::kWarn);

@@ -21,8 +21,8 @@ class Bootstrap {
   /// Collective: every rank gives `mine`, gets everyone's in rank order. TimeoutError names the ranks that are missing;
   /// RemoteError one that left.
   virtual StatusOr<std::vector<std::string>> AllGather(const std::string& mine, Deadline deadline) = 0;
-  /// What this rank has sent and received so far. An exchange is one message each way for a rank, so n ranks that make a
-  /// communicator in a constant number of exchanges send O(n) messages in all.
+  /// What this rank has sent and received so far. An exchange is one message each way for a rank, so n ranks that make
+  /// a communicator in a constant number of exchanges send O(n) messages in all.
   int64_t messages() const { return messages_; }
   /// Collective without data.
   Status Barrier(Deadline deadline) { return AllGather(std::string(), deadline).status(); }

@@ -34,7 +34,7 @@ StatusOr<RankGraph> DirectGraph(const Topology& topology) {
   return graph;
 }
 
-/// The direct link where there is one, as RouteBook has it.
+/// A route is the one that RouteBook gives: the direct link where there is one.
 void ForEachLinkOf(const Topology& topology, const std::vector<NodeId>& route, const auto& visit) {
   for (size_t i = 0; i + 1 < route.size(); ++i) visit(topology.FindLink(route[i], route[i + 1]));
 }

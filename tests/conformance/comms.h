@@ -1,4 +1,4 @@
-// Helpers for tests of communicators themselves: makes some on one thread, asks them, waits for them.
+// What tests of communicators themselves need: makes some on one thread, asks them, waits for them.
 #pragma once
 
 #include <gtest/gtest.h>

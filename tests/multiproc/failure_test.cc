@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/clock.h"
+#include "mycel_config.h"
 #include "tests/multiproc/rank_processes.h"
 
 namespace mycel::testing {
@@ -138,6 +139,32 @@ TEST_P(Mismatch, EveryRankSaysWhatBothSidesCalled) {
   }
   EXPECT_THAT(outcomes[0].note + outcomes[1].note + outcomes[2].note, HasSubstr(it.expected));
 }
+
+#if MYCEL_HAVE_UCX
+// Between servers a rank's board follows its messages: what it calls is known only after they were found unlike.
+TEST(Failure, BetweenServersBothCallsAreNamedToo) {
+  UseTimeout("10");
+  RunOptions options;
+  options.before_init = [](int) { setenv("MYCEL_TRANSPORT", "ucx", 1); };
+  const auto outcomes = RunRanks(
+      3,
+      [](mycelComm_t comm, int rank) {
+        std::vector<float> data(5000, 1);
+        const mycelResult_t result =
+            rank == 0 ? mycelBroadcast(data.data(), data.data(), data.size(), mycelFloat, 0, comm, nullptr)
+                      : mycelAllReduce(data.data(), data.data(), 1000, mycelFloat, mycelSum, comm, nullptr);
+        Note(mycelGetLastError(comm));
+        return static_cast<int>(result);
+      },
+      options);
+  for (const RankOutcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.exit_code, mycelInvalidUsage) << outcome.note << " signal " << outcome.signal;
+    EXPECT_THAT(outcome.note, HasSubstr("broadcast(count 5000, float, root 0)"));
+    EXPECT_THAT(outcome.note, HasSubstr("its operation 1 is "));
+    EXPECT_THAT(outcome.note, HasSubstr("allreduce(count 1000, float, sum)"));
+  }
+}
+#endif
 
 #define MYCEL_CALL(expression) [](mycelComm_t c, const void* s, void* r) -> mycelResult_t { return expression; }
 INSTANTIATE_TEST_SUITE_P(

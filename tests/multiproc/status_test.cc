@@ -284,7 +284,8 @@ TEST(Log, OneRecordForEachOperationAndSizeClassSaysWhatServesIt) {
                   "lane\\(s\\), slices of at most [0-9]+ bytes, transport shm, direct reads off: MYCEL_DIRECT=off; "));
   EXPECT_EQ(count("rank 0 reaches all 2 ranks through shm, direct reads off: MYCEL_DIRECT=off"), 1) << log;
   EXPECT_EQ(count("MYCEL_DIRECT=off (environment)"), 1) << log;
-  EXPECT_THAT(log, ::testing::ContainsRegex("made in [0-9.]+ ms: meet [0-9.]+ ms, settings [0-9.]+ ms, connect.*; [0-9]+ messages of"));
+  EXPECT_THAT(log, ::testing::ContainsRegex(
+                       "made in [0-9.]+ ms: meet [0-9.]+ ms, settings [0-9.]+ ms, connect.*; [0-9]+ messages of"));
 }
 
 TEST(Trace, OneFileHoldsTheLanesStepsAndWaitsOfAllRanks) {

@@ -7,6 +7,9 @@
 namespace mycel {
 namespace {
 
+/// 100 Tbit/s: what is told beyond is no speed of a device.
+constexpr int64_t kToldMbpsMax = 100'000'000;
+
 /// "0000:1b:00.0".
 bool IsBusId(const std::string& text) {
   constexpr std::string_view kForm = "xxxx:xx:xx.x";
@@ -172,13 +175,14 @@ NicSpeed ReadNicSpeed(const SystemFiles& files, const std::string& name) {
     // "400 Gb/sec (4X NDR)"
     speed.told = files.Line("class/infiniband/" + name.substr(0, colon) + "/ports/" + name.substr(colon + 1) + "/rate")
                      .value_or("");
-    const double gbps = std::atof(speed.told.c_str());
-    if (gbps > 0) speed.mbps = static_cast<int64_t>(gbps * 1000), speed.source = SpeedSource::kTold;
+    const double told_mbps = std::atof(speed.told.c_str()) * 1000;
+    if (told_mbps >= 1 && told_mbps <= static_cast<double>(kToldMbpsMax))
+      speed.mbps = static_cast<int64_t>(told_mbps), speed.source = SpeedSource::kTold;
     return speed;
   }
   const std::string told = files.Line("class/net/" + name + "/speed").value_or("");
   const int64_t mbps = std::atoll(told.c_str());
-  if (mbps <= 0) return speed;
+  if (mbps <= 0 || mbps > kToldMbpsMax) return speed;
   speed.told = told + " Mb/s";
   speed.mbps = mbps;
   const bool made_up = files.RealPath("class/net/" + name).find("devices/virtual/") != std::string::npos;

@@ -140,6 +140,8 @@ class SysFolderTest : public testing::Test {
 TEST_F(SysFolderTest, SpeedsThatAreNoneAreTold) {
   Write("class/infiniband/mlx5_0/ports/1/rate", "400 Gb/sec (4X NDR)");
   Write("class/infiniband/hfi1_0/ports/1/rate", "2.5 Gb/sec (1X SDR)");
+  Write("class/infiniband/odd_0/ports/1/rate", "1e30 Gb/sec");
+  Write("class/infiniband/odd_0/ports/2/rate", "nan");
   Link("class/net/eth0", "devices/pci0000:00/0000:00:03.0/virtio2/net/eth0");
   Write("class/net/eth0/speed", "25000");
   Link("class/net/eth1", "devices/pci0000:00/0000:00:04.0/virtio3/net/eth1");
@@ -153,6 +155,8 @@ TEST_F(SysFolderTest, SpeedsThatAreNoneAreTold) {
   };
   expect("mlx5_0:1", 400'000, SpeedSource::kTold);
   expect("hfi1_0:1", 2'500, SpeedSource::kTold);
+  expect("odd_0:1", 0, SpeedSource::kUnknown);
+  expect("odd_0:2", 0, SpeedSource::kUnknown);
   expect("eth0", 25'000, SpeedSource::kTold);
   expect("eth1", 0, SpeedSource::kUnknown);
   expect("veth7", 10'000, SpeedSource::kVirtual);

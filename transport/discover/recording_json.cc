@@ -86,8 +86,12 @@ StatusOr<GpuWire> ReadWire(const Members& members) {
   MYCEL_RETURN_IF_ERROR(members.Number("count", 1, 64, &wire.count));
   MYCEL_ASSIGN_OR_RETURN(const std::string gbps, members.Text("gbps"));
   const StatusOr<Rational> speed = Rational::Parse(gbps);
-  if (!speed.ok() || *speed < Rational(0) || *speed > Rational(1'000'000))
-    return members.Wrong("has \"gbps\": \"" + gbps + "\"; write GB/s as a number or a fraction, \"0\" if not known");
+  // Thousandths, which libraries tell, add up without leaving 64 bits; other fractions may not.
+  const bool fits = speed.ok() && *speed >= Rational(0) && *speed <= Rational(1'000'000);
+  if (!fits || 1000 % speed->denominator() != 0) {
+    return members.Wrong("has \"gbps\": \"" + gbps +
+                         "\"; write GB/s with at most three decimals, up to 1000000, or \"0\" if not known");
+  }
   wire.gbps = *speed;
   return wire;
 }

@@ -52,6 +52,7 @@ TEST(RecordingTest, BadOnesNameTheKey) {
       {Replaced(good, "\"count\": 5", "\"count\": 5e9"), "wire 0 needs a whole number"},
       {Replaced(good, "\"gbps\": \"25\"", "\"gbps\": \"-25\""), "wire 0 has \"gbps\": \"-25\""},
       {Replaced(good, "\"gbps\": \"25\"", "\"gbps\": 25"), "wire 0 needs a text at \"gbps\""},
+      {Replaced(good, "\"gbps\": \"25\"", "\"gbps\": \"1/999983\""), "at most three decimals"},
       {Replaced(good, "\"mlx5_0:1\": 4096", "\"mlx5_0:1\": \"x\""), "rdma_mtu"},
       {Replaced(good, "\"0x068000\"", "68000"), "\"files\", \"bus/pci/devices/0000:05:00.0/class\""},
   };

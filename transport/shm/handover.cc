@@ -28,7 +28,7 @@ constexpr size_t kNameBytes = 22;
 // Callers that have not said who they are; one more pushes out the one that is silent for longest.
 constexpr size_t kStrangersMax = 64;
 // How often a wait looks whether the others still live.
-constexpr int64_t kGlance = 50 * kNsPerMs;
+constexpr int64_t kGlanceNs = 50 * kNsPerMs;
 
 struct Hello {
   uint64_t magic = kHelloMagic;
@@ -128,7 +128,7 @@ Status Server::Run(Deadline deadline, const std::function<Status()>& check_alive
   // A member may say why it fails and end at once: after a bad verdict, one more turn reads its last words.
   Status verdict;
   while (true) {
-    MYCEL_RETURN_IF_ERROR(Turn(deadline.Within(verdict.ok() ? kGlance : 0)));
+    MYCEL_RETURN_IF_ERROR(Turn(deadline.Within(verdict.ok() ? kGlanceNs : 0)));
     if (AllDone()) return OkStatus();
     if (!verdict.ok()) return verdict;
     verdict = check_alive();
@@ -353,7 +353,7 @@ StatusOr<Received> Receive(const std::string& socket_name, const SegmentLayout& 
   (void)send(received.socket.get(), &hello, sizeof(hello), MSG_NOSIGNAL);
   pollfd entry{received.socket.get(), POLLIN, 0};
   Status verdict;
-  while (PollUntil(&entry, 1, deadline.Within(verdict.ok() ? kGlance : 0)) == 0) {
+  while (PollUntil(&entry, 1, deadline.Within(verdict.ok() ? kGlanceNs : 0)) == 0) {
     MYCEL_RETURN_IF_ERROR(verdict);
     verdict = check_alive();
     if (verdict.ok() && deadline.Passed()) {

@@ -355,7 +355,9 @@ void Engine::SayGoodbye(Deadline deadline) {
     const BoardFacts facts = FactsOf(*board_);
     if (facts.error != shown_.error) ShowBoard(NowNs());
     for (const std::unique_ptr<PeerLink>& peer : peers_) {
-      if (peer != nullptr && peer->welcomes > 0) Tell(*peer, WireKind::kBye);
+      if (peer == nullptr || peer->welcomes == 0) continue;
+      // What was sent is in order on each way and not between ways.
+      for (size_t way = 0; way < peer->ways.size(); ++way) Tell(*peer, WireKind::kBye, 0, 0, std::string(), way);
     }
   }
   const auto settled = [](const std::unique_ptr<PeerLink>& peer) {

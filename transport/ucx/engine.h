@@ -19,7 +19,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -100,6 +99,7 @@ class Engine {
   void Tell(PeerLink& peer, WireKind kind, uint64_t released = 0, uint16_t index = 0,
             const std::string& payload = std::string(), size_t way = 0);
   void Break(PeerLink& peer, const std::string& why);
+  void NoteGoodbye(PeerLink& peer);
   bool ShowBoard(int64_t now_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Status ConnectPeers(const std::vector<std::string>& addresses);

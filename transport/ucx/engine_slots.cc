@@ -171,16 +171,18 @@ ucs_status_t Engine::Receive(size_t rail, const WireHeader& header, void* data, 
       BoardFacts facts{};
       if (rendezvous || bytes != sizeof(facts)) return UCS_OK;
       std::memcpy(&facts, data, sizeof(facts));
+      // It may overtake what was sent earlier on another way: that a rank has left is for its goodbyes to say.
+      // relaxed: as below.
+      if (facts.phase == static_cast<uint32_t>(Phase::kFinalized)) {
+        facts.phase = peer.board.phase.load(std::memory_order_relaxed);
+      }
       CopyFacts(facts, &peer.board);
       WakeOwner();
       return UCS_OK;
     }
     case WireKind::kBye:
-      peer.left = true;
-      // relaxed: read by error texts.
-      peer.board.phase.store(static_cast<uint32_t>(Phase::kFinalized), std::memory_order_relaxed);
-      Tell(peer, WireKind::kByeSeen);
-      WakeOwner();
+      ++peer.byes;
+      NoteGoodbye(peer);
       return UCS_OK;
     case WireKind::kByeSeen:
       peer.bye_seen = true;
@@ -190,6 +192,16 @@ ucs_status_t Engine::Receive(size_t rail, const WireHeader& header, void* data, 
       break;
   }
   return UCS_OK;
+}
+
+/// A peer has left when it has said so on every way and nothing that it sent before is still being fetched.
+void Engine::NoteGoodbye(PeerLink& peer) {
+  if (peer.left || peer.byes < peer.ways.size() || peer.fetching != 0) return;
+  peer.left = true;
+  // relaxed: read by error texts.
+  peer.board.phase.store(static_cast<uint32_t>(Phase::kFinalized), std::memory_order_relaxed);
+  Tell(peer, WireKind::kByeSeen);
+  WakeOwner();
 }
 
 ucs_status_t Engine::ReceiveSlot(size_t rail, PeerLink& peer, const WireHeader& header, void* data, size_t bytes,
@@ -220,12 +232,18 @@ ucs_status_t Engine::ReceiveSlot(size_t rail, PeerLink& peer, const WireHeader& 
   in.step = header.step;
   in.done = [](RailRequest* request, ucs_status_t status) {
     auto* const fetched = static_cast<InSlot*>(request);
-    if (status == UCS_OK) fetched->channel->Publish(fetched->step);  // else the endpoint's own handler says why
+    InChannel& into = *fetched->channel;
+    --into.peer->fetching;
+    if (status != UCS_OK) return;  // the endpoint's own handler says why
+    into.Publish(fetched->step);
+    into.engine->NoteGoodbye(*into.peer);
   };
+  ++peer.fetching;
   const ucs_status_t status = rails_[rail]->FetchInto(data, target, bytes, &in);
   if (status == UCS_OK) {
     in.done(&in, UCS_OK);
   } else if (status != UCS_INPROGRESS) {
+    --peer.fetching;
     Break(peer, "fetching fails");
   }
   // The descriptor is UCX's again either way.

@@ -78,7 +78,9 @@ struct PeerLink {
   uint64_t token[2] = {0, 0};                    // what we repeat to it
   size_t welcomes = 0;                           // ways on which it has answered our hello
   bool known = false;                            // it has repeated our token: its messages are believed
-  bool left = false;                             // it has said goodbye
+  size_t byes = 0;                               // ways on which it has said goodbye
+  size_t fetching = 0;                           // slots of it that UCX is fetching
+  bool left = false;                             // it has said goodbye, and all that it sent has arrived
   bool bye_seen = false;                         // it has seen ours
   std::string broken;                            // why nothing comes through any more; empty: all is well
   std::vector<std::unique_ptr<OutChannel>> out;  // by index; null until used

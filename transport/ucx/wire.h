@@ -14,8 +14,8 @@ enum class WireKind : uint16_t {
   kData,       // slot `step` of channel (source, target, index): `bytes` bytes of payload follow
   kCredit,     // the target has given back `released` slots of channel (target, source, index)
   kBoard,      // payload: BoardFacts of `source`
-  kBye,        // `source` leaves; nothing follows but the answer to a bye
-  kByeSeen,    // the bye has been seen: everything sent before has arrived
+  kBye,        // on every way: `source` leaves; nothing follows there but the answer to a bye
+  kByeSeen,    // the byes have been seen: everything sent before has arrived
 };
 
 struct WireHeader {
