@@ -248,8 +248,7 @@ std::string NameOfCase(const ::testing::TestParamInfo<std::tuple<const char*, in
   return std::string(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param));
 }
 INSTANTIATE_TEST_SUITE_P(Planners, BlockCounts,
-                         ::testing::Combine(::testing::Values("auto", "ring", "direct", "forest", "bfb"),
-                                            ::testing::Values(1, 2, 3, 5)),
+                         ::testing::Combine(::testing::ValuesIn(PlannersHere()), ::testing::Values(1, 2, 3, 5)),
                          NameOfCase);
 
 TEST(BlockCountsPlans, EqualCountsRunTheRegularPlan) {

@@ -38,4 +38,16 @@ class Ranks {
   std::vector<mycelComm_t> comms_;
 };
 
+/// The first two of `all` under ThreadSanitizer, which runs everything fifteen times slower and sees races of the
+/// runtime, whose code the others share.
+inline std::vector<const char*> FewUnderThreadSanitizer(std::vector<const char*> all) {
+#if defined(__SANITIZE_THREAD__)
+  all.resize(2);
+#endif
+  return all;
+}
+
+/// The planners that make unlike plans for ranks of one host.
+inline std::vector<const char*> PlannersHere() { return FewUnderThreadSanitizer({"auto", "ring", "direct", "forest"}); }
+
 }  // namespace mycel

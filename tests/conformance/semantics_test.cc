@@ -344,8 +344,7 @@ std::string NameOfCase(const ::testing::TestParamInfo<std::tuple<const char*, in
   return std::string(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param));
 }
 INSTANTIATE_TEST_SUITE_P(Planners, Semantics,
-                         ::testing::Combine(::testing::Values("auto", "ring", "direct", "forest", "bfb"),
-                                            ::testing::Values(2, 3, 5)),
+                         ::testing::Combine(::testing::ValuesIn(PlannersHere()), ::testing::Values(2, 3, 5)),
                          NameOfCase);
 
 TEST(Reproducible, WhereNoPlanKeepsTheOrderReductionsSaySoAndTheRestRuns) {
