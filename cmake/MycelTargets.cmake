@@ -156,7 +156,7 @@ function(mycel_fuzzer name)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set(found ${CMAKE_CURRENT_BINARY_DIR}/${name}_corpus)  # libFuzzer adds to its first folder
   file(MAKE_DIRECTORY ${found})
-  add_test(NAME ${name} COMMAND ${name} -seed=1 -max_len=4096 -max_total_time=20 -timeout=10 ${found} ${ARG_SEEDS})
+  add_test(NAME ${name} COMMAND ${name} -seed=1 -max_len=4096 -max_total_time=8 -timeout=10 ${found} ${ARG_SEEDS})
   set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS fuzz)
   set_property(GLOBAL APPEND PROPERTY MYCEL_FUZZERS ${name})
 endfunction()

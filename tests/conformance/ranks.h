@@ -40,7 +40,8 @@ class Ranks {
 
 /// The first two of `all` under ThreadSanitizer, which runs everything fifteen times slower and sees races of the
 /// runtime, whose code the others share.
-inline std::vector<const char*> FewUnderThreadSanitizer(std::vector<const char*> all) {
+template <typename T>
+std::vector<T> FewUnderThreadSanitizer(std::vector<T> all) {
 #if defined(__SANITIZE_THREAD__)
   all.resize(2);
 #endif
@@ -48,6 +49,8 @@ inline std::vector<const char*> FewUnderThreadSanitizer(std::vector<const char*>
 }
 
 /// The planners that make unlike plans for ranks of one host.
-inline std::vector<const char*> PlannersHere() { return FewUnderThreadSanitizer({"auto", "ring", "direct", "forest"}); }
+inline std::vector<const char*> PlannersHere() {
+  return FewUnderThreadSanitizer<const char*>({"auto", "ring", "direct", "forest"});
+}
 
 }  // namespace mycel
