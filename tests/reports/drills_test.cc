@@ -101,6 +101,9 @@ TEST(DrillsKill, InAllReducesOf64MiBTheOthersNameTheRankAndNothingIsLeft) {
   }
 }
 
+// Below the ports that the kernel gives to connections, one of which might have it just now.
+constexpr char kPlace[] = "127.0.0.1:21897";
+
 // F3: all ranks are killed at random moments, also while they meet; a next job in the same place works.
 TEST(DrillsKill, AllAtRandomMomentsAndTheSamePlaceServesTheNextJob) {
   Rng rng(kSeed + 1);
@@ -110,9 +113,12 @@ TEST(DrillsKill, AllAtRandomMomentsAndTheSamePlaceServesTheNextJob) {
     RunOptions options;
     options.meanwhile = [after_ms](const std::vector<pid_t>& pids) {
       SleepMs(after_ms);
-      for (const pid_t pid : pids) kill(pid, SIGKILL);
+      // Stopped first: else one may see another die and end by itself.
+      for (const int signal : {SIGSTOP, SIGKILL}) {
+        for (const pid_t pid : pids) kill(pid, signal);
+      }
     };
-    options.before_init = [](int) { setenv("MYCEL_COMM_ID", "127.0.0.1:41897", 1); };
+    options.before_init = [](int) { setenv("MYCEL_COMM_ID", kPlace, 1); };
     const auto outcomes = RunRanks(
         3,
         [](mycelComm_t comm, int) {
@@ -123,7 +129,7 @@ TEST(DrillsKill, AllAtRandomMomentsAndTheSamePlaceServesTheNextJob) {
     for (const RankOutcome& outcome : outcomes) EXPECT_EQ(outcome.signal, SIGKILL) << outcome.note;
   }
   RunOptions options;
-  options.before_init = [](int) { setenv("MYCEL_COMM_ID", "127.0.0.1:41897", 1); };
+  options.before_init = [](int) { setenv("MYCEL_COMM_ID", kPlace, 1); };
   const auto outcomes = RunRanks(
       3,
       [](mycelComm_t comm, int rank) {
