@@ -1,6 +1,7 @@
 #include "bindings/c/group_time.h"
 
 #include "core/plan/collective.h"
+#include "core/runtime/plan_bytes.h"
 
 namespace mycel {
 
@@ -11,9 +12,7 @@ StatusOr<double> TimeUsOf(const CollectiveCall& call, int32_t rank_count, const 
   PlanRequest request;
   request.collective = call.collective;
   request.root = Rank(call.root);
-  const auto block = static_cast<int64_t>(call.count * SizeOf(call.type));
-  const bool one_block = info.send == Layout::kOne || info.send == Layout::kOneAtRoot;
-  request.bytes = one_block ? block : block * rank_count;
+  request.bytes = PlanBytes(call, rank_count);
   request.planner.clear();
   request.lanes = 0;
   request.lanes_min = 0;

@@ -11,20 +11,13 @@
 #include "core/plan/contract.h"
 #include "core/runtime/flight.h"
 #include "core/runtime/operation_word.h"
+#include "core/runtime/plan_bytes.h"
 #include "core/runtime/trace_file.h"
 
 namespace mycel {
 namespace {
 
 constexpr size_t kBoundMax = 4096;  // distinct calls kept; a program with more starts over
-
-/// nccl-tests' size of a call: what a planner calls `bytes`.
-int64_t PlanBytes(const CollectiveCall& call, int32_t rank_count) {
-  const CollectiveInfo& info = InfoOf(call.collective);
-  const auto block = static_cast<int64_t>(call.count * SizeOf(call.type));
-  const bool one_block = info.send == Layout::kOne || info.send == Layout::kOneAtRoot;
-  return one_block ? block : block * rank_count;
-}
 
 }  // namespace
 

@@ -53,6 +53,9 @@ StatusOr<Way> WayOf(const Topology& topology, RouteBook* book, const std::vector
 
 /// Between servers with unequally many ranks legs are not given: which ranks could form one?
 Status FindJoins(const Topology& topology, RouteBook* book, Cluster* cluster) {
+  const size_t size = cluster->servers.front().ranks.size();
+  const auto alike = [size](const Server& server) { return server.ranks.size() == size; };
+  if (std::all_of(cluster->servers.begin(), cluster->servers.end(), alike)) return OkStatus();
   const auto n = static_cast<size_t>(topology.rank_count());
   std::vector<bool> joined(n * n, true);
   bool all = true;
