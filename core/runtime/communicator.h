@@ -302,6 +302,7 @@ class Communicator {
   std::string Disagreement(Rank peer) const;
   Status DirectReadFailure();
   Status PeerStatus(Rank peer, bool blocked_on);
+  Status AliveStatus(Rank peer);
   const char* AbortWord() const { return abort_word_.load(std::memory_order_relaxed); }
   Status Fail(Status status);
   bool KeepError(const Status& status);

@@ -74,9 +74,10 @@ StatusOr<Communicator::Place> Communicator::MeetSurvivors(std::span<const Rank> 
   WaitPolicy policy;
   policy.mode = WaitMode::kSleep;
   Waiter waiter(policy, nullptr);
+  // acquire: pairs with the release below on the leader; the place is readable.
+  const auto offered = [&] { return hosting.hosted.load(std::memory_order_acquire) != offers_before; };
   for (uint64_t glance = 0;; ++glance) {
-    // acquire: pairs with the release below on the leader; the place is readable.
-    if (leader != parts_.rank && hosting.hosted.load(std::memory_order_acquire) != offers_before) {
+    if (leader != parts_.rank && offered()) {
       if (hosting.failure != 0) {
         return RemoteError(me + ": rank " + std::to_string(leader.value()) +
                            ", the lowest that remains, could not offer a place to meet: see its own error");
@@ -100,7 +101,10 @@ StatusOr<Communicator::Place> Communicator::MeetSurvivors(std::span<const Rank> 
       if (!missing.valid()) missing = peer;
       if (glance % kGlancesPerAliveCheck != 0) continue;
       const Status alive = parts_.transport->CheckAlive(peer);
-      if (!alive.ok()) return MakeStatus(alive.code(), me + ": " + StatusMessage(alive) + "; exclude it, too");
+      if (alive.ok()) continue;
+      // It may have come, met the others and left between the two looks; then there is an offer.
+      if (leader != parts_.rank && offered()) break;
+      return MakeStatus(alive.code(), me + ": " + StatusMessage(alive) + "; exclude it, too");
     }
     if (leader == parts_.rank && !missing.valid()) break;
     if (given_up()) return AbortedError(me + ": the communicator was aborted");

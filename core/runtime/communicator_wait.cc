@@ -207,9 +207,7 @@ Status Communicator::DirectReadFailure() {
   policy.mode = WaitMode::kSleep;
   Waiter waiter(policy, nullptr);
   do {
-    MYCEL_RETURN_IF_ERROR(PeerStatus(peer, true));
-    const Status alive = parts_.transport->CheckAlive(peer);
-    if (!alive.ok()) return MakeStatus(alive.code(), Where() + ": " + StatusMessage(alive));
+    MYCEL_RETURN_IF_ERROR(AliveStatus(peer));
     waiter.Pause();
   } while (waiter.WaitedNs() < kDyingNs);
   return RemoteError(Where() + ": reading the memory of rank " + std::to_string(peer.value()) +
@@ -237,6 +235,16 @@ Status Communicator::PeerStatus(Rank peer, bool blocked_on) {
   return disagreement.empty() ? OkStatus() : InvalidUsage(disagreement);
 }
 
+/// Of a peer that this rank waits for: its own words, or that it died or left.
+Status Communicator::AliveStatus(Rank peer) {
+  MYCEL_RETURN_IF_ERROR(PeerStatus(peer, true));
+  const Status alive = parts_.transport->CheckAlive(peer);
+  if (alive.ok()) return OkStatus();
+  // It may have failed and left between the two looks; then what it said is the reason.
+  MYCEL_RETURN_IF_ERROR(PeerStatus(peer, true));
+  return MakeStatus(alive.code(), Where() + ": " + StatusMessage(alive));
+}
+
 Status Communicator::CheckWait(uint64_t waited_ns) {
   // relaxed: a late sight only delays the end of the wait to the next check.
   if (aborted_.load(std::memory_order_relaxed)) {
@@ -249,11 +257,8 @@ Status Communicator::CheckWait(uint64_t waited_ns) {
   ++wait_checks_;
   for (Rank peer : Ids<Rank>(parts_.rank_count)) {
     if (peer == parts_.rank) continue;
-    Status status = PeerStatus(peer, peer == blocked);
-    if (status.ok() && peer == blocked && wait_checks_ % kChecksPerAliveCheck == 0) {
-      status = parts_.transport->CheckAlive(peer);
-      if (!status.ok()) status = MakeStatus(status.code(), Where() + ": " + StatusMessage(status));
-    }
+    const bool asks_kernel = peer == blocked && wait_checks_ % kChecksPerAliveCheck == 0;
+    const Status status = asks_kernel ? AliveStatus(peer) : PeerStatus(peer, peer == blocked);
     if (status.ok()) continue;
     // What the peer published before it failed or left still counts: look once more before giving up.
     bool idle = true;

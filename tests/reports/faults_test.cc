@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -154,14 +155,19 @@ enum class Over : uint8_t { kLoopback, kSharedMemory, kProcesses };
 
 using Wrap = std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)>;
 
-Status ComposeAndDoAll(Bootstrap* bootstrap, Over over, const Wrap& wrap, const Device* device) {
+Status ComposeAndDo(Bootstrap* bootstrap, Over over, const Wrap& wrap, const Device* device,
+                    const std::function<Status(Communicator*)>& work) {
   ComposeOptions options;
   options.one_process = over == Over::kLoopback;
   MYCEL_ASSIGN_OR_RETURN(options.deadline, InitDeadline(options.config));
   options.wrap_transport = wrap;
   options.device = device;
   MYCEL_ASSIGN_OR_RETURN(const Composed composed, Compose(*bootstrap, options));
-  return DoAll(composed.communicator.get());
+  return work(composed.communicator.get());
+}
+
+Status ComposeAndDoAll(Bootstrap* bootstrap, Over over, const Wrap& wrap, const Device* device) {
+  return ComposeAndDo(bootstrap, over, wrap, device, DoAll);
 }
 
 /// All ranks, of which kVictim has the fault. Whether it struck.
@@ -235,6 +241,82 @@ INSTANTIATE_TEST_SUITE_P(All, FaultsOfSeams,
                            }
                            return name;
                          });
+
+/// Each look at a peer takes as long as that peer lives, a second at most: whatever it does meanwhile, it does between
+/// the caller's look at its board and the answer.
+class LateLook final : public FaultyTransport {
+ public:
+  using FaultyTransport::FaultyTransport;
+  Status CheckAlive(Rank peer) override {
+    const int64_t end = NowNs() + kNsPerSecond;
+    Status status = OkStatus();
+    while (status.ok() && NowNs() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      status = FaultyTransport::CheckAlive(peer);
+    }
+    return status;
+  }
+};
+
+// B1: a rank finds the mistake and leaves while another looks whether it lives: the mistake is told, not the leave.
+TEST(FaultsOfLooks, WhatARankSaidCountsMoreThanThatItLeft) {
+  const Timeout timeout("20");
+  for (const Over over : {Over::kLoopback, Over::kSharedMemory, Over::kProcesses}) {
+    SCOPED_TRACE(static_cast<int>(over));
+    Outcomes outcomes;
+    RunRanks(over == Over::kProcesses ? RanksAre::kProcesses : RanksAre::kThreads, kRanks, [&](const RankContext& it) {
+      Fault none("", 0);
+      const auto wrap = [&none](std::unique_ptr<Transport> transport) -> std::unique_ptr<Transport> {
+        return std::make_unique<LateLook>(std::move(transport), &none);
+      };
+      const bool odd = it.rank.value() == kVictim;
+      outcomes.Set(it.rank.value(),
+                   ComposeAndDo(it.bootstrap, over, wrap, nullptr,
+                                [odd](Communicator* communicator) {
+                                  // The others wait so long that they look.
+                                  if (odd) std::this_thread::sleep_for(std::chrono::milliseconds(60));
+                                  return Calls(communicator).AllReduce(odd ? 1001 : 1000, 1);
+                                }),
+                   false);
+    });
+    for (int rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(outcomes[rank].code, static_cast<int>(StatusCode::kFailedPrecondition)) << "rank " << rank;
+      EXPECT_THAT(outcomes[rank].text, HasSubstr("allreduce(count 1000, int32, sum)")) << "rank " << rank;
+      EXPECT_THAT(outcomes[rank].text, HasSubstr("allreduce(count 1001, int32, sum)")) << "rank " << rank;
+    }
+  }
+}
+
+// A rank shrinks and leaves while another looks whether it lives: the offer of the lowest counts.
+TEST(FaultsOfLooks, WhoShrankAndLeftIsNotMissing) {
+  const Timeout timeout("20");
+  for (const Over over : {Over::kLoopback, Over::kSharedMemory}) {
+    SCOPED_TRACE(static_cast<int>(over));
+    Outcomes outcomes;
+    RunRanks(RanksAre::kThreads, kRanks, [&](const RankContext& it) {
+      Fault none("", 0);
+      const int rank = it.rank.value();
+      const auto wrap = [&none, rank](std::unique_ptr<Transport> transport) -> std::unique_ptr<Transport> {
+        if (rank != kRanks - 1) return transport;
+        return std::make_unique<LateLook>(std::move(transport), &none);
+      };
+      outcomes.Set(rank,
+                   ComposeAndDo(it.bootstrap, over, wrap, nullptr,
+                                [rank](Communicator* communicator) {
+                                  // The last rank waits so long for this one that it looks.
+                                  if (rank == kVictim) std::this_thread::sleep_for(std::chrono::milliseconds(60));
+                                  const std::vector<Rank> all = {Rank(0), Rank(1), Rank(2)};
+                                  const auto host = [] { return StatusOr<Communicator::Place>(Communicator::Place()); };
+                                  return communicator
+                                      ->MeetSurvivors(all, Deadline::After(20 * kNsPerSecond), host,
+                                                      [] { return false; })
+                                      .status();
+                                }),
+                   false);
+    });
+    for (int rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(outcomes.ok(rank)) << outcomes[rank].text;
+  }
+}
 
 /// Three threads over loopback under chaos.
 void RunUnderChaos(const ChaosOptions& chaos, Outcomes* outcomes) {

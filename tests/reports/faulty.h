@@ -47,7 +47,7 @@ class FaultyBootstrap final : public Bootstrap {
   Fault& fault_;
 };
 
-class FaultyTransport final : public Transport {
+class FaultyTransport : public Transport {
  public:
   FaultyTransport(std::unique_ptr<Transport> wrapped, Fault* fault) : wrapped_(std::move(wrapped)), fault_(*fault) {}
 
