@@ -1,5 +1,6 @@
-// Gloo in the comparison: local processes that meet through a file store, TCP over loopback (its only transport between
-// processes of one machine).
+// Gloo in the comparison: local processes, or those of a launcher, which meet through a file store. TCP over loopback
+// (its only transport between processes of one machine), or over the interface that GLOO_SOCKET_IFNAME names, as in
+// PyTorch.
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
 #include <gloo/alltoall.h>
@@ -11,10 +12,13 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "bench/compare/batches.h"
 #include "bench/perf/launcher.h"
@@ -30,7 +34,14 @@ class GlooEngine final : public Engine {
  public:
   GlooEngine(perf::Job& job, const std::string& store_path) : Engine(job.rank(), job.size()), job_(job) {
     gloo::rendezvous::FileStore store(store_path);
-    auto device = gloo::transport::tcp::CreateDevice("localhost");
+    const char* const interface = std::getenv("GLOO_SOCKET_IFNAME");
+    gloo::transport::tcp::attr where;
+    if (interface != nullptr) {
+      where.iface = interface;
+    } else {
+      where.hostname = "localhost";
+    }
+    auto device = gloo::transport::tcp::CreateDevice(where);
     auto context = std::make_shared<gloo::rendezvous::Context>(job.rank(), job.size());
     context->connectFullMesh(store, device);
     context_ = context;
@@ -75,7 +86,7 @@ class GlooEngine final : public Engine {
       case Operation::kReduceScatter:
         return false;  // only in its older interface, on other terms
       case Operation::kAllToAllV:
-        return false;  // not in this comparison: Gloo's ranks meet on loopback
+        return false;  // not in this comparison
     }
     return false;
   }
@@ -123,28 +134,59 @@ class GlooEngine final : public Engine {
   std::unique_ptr<gloo::AlltoallOptions> all_to_all_;
 };
 
+/// Gloo reports by exceptions; they end here.
+int Measure(perf::Job& job, const std::string& store, const Arguments& arguments) {
+  try {
+    GlooEngine engine(job, store);
+    return MeasureAll(engine, arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rank %d: %s\n", job.rank(), error.what());
+    return 3;
+  }
+}
+
+/// A folder of one's own for the file store, where all processes of the run see it; empty if there can be none.
+std::string NewStore() {
+  std::string store = (std::filesystem::temp_directory_path() / "mycel_gloo_XXXXXX").string();
+  if (mkdtemp(store.data()) != nullptr) return store;
+  std::fprintf(stderr, "compare_gloo: cannot create %s\n", store.c_str());
+  return std::string();
+}
+
+/// One process of a launcher's job. The store is process 0's.
+int MeasureLaunched(const perf::Launch& launch, const Arguments& arguments) {
+  const StatusOr<std::unique_ptr<perf::Job>> joined = perf::JoinLaunchedJob(launch);
+  if (!joined.ok()) {
+    std::fprintf(stderr, "compare_gloo: %s\n", StatusMessage(joined.status()).c_str());
+    return 3;
+  }
+  perf::Job& job = **joined;
+  std::array<char, 256> mine = {};
+  const std::string own = job.rank() == 0 ? NewStore() : std::string();
+  own.copy(mine.data(), mine.size() - 1);
+  std::vector<char> all(mine.size() * static_cast<size_t>(job.size()));
+  Status status = job.AllGather(mine.data(), mine.size(), all.data());
+  const std::string store(all.data());
+  const int code = status.ok() && !store.empty() ? Measure(job, store, arguments) : 3;
+  if (code == 0) status = job.Leave();
+  if (!status.ok()) std::fprintf(stderr, "compare_gloo: %s\n", StatusMessage(status).c_str());
+  std::error_code ignored;
+  if (!own.empty()) std::filesystem::remove_all(own, ignored);
+  return code;
+}
+
 int Main(int argc, char** argv) {
   const StatusOr<Arguments> arguments = ParseArguments(argc, argv);
   if (!arguments.ok()) {
     std::fprintf(stderr, "compare_gloo: %s\n", StatusMessage(arguments.status()).c_str());
     return 2;
   }
-  std::string store = (std::filesystem::temp_directory_path() / "mycel_gloo_XXXXXX").string();
-  if (mkdtemp(store.data()) == nullptr) {
-    std::fprintf(stderr, "compare_gloo: cannot create %s\n", store.c_str());
-    return 3;
-  }
-  const int code =
-      perf::RunLocalProcesses("compare_gloo", arguments->ranks, 1, perf::kGraceSeconds, [&](perf::Job& job) {
-        // Gloo reports by exceptions; they end here.
-        try {
-          GlooEngine engine(job, store);
-          return MeasureAll(engine, *arguments);
-        } catch (const std::exception& error) {
-          std::fprintf(stderr, "rank %d: %s\n", job.rank(), error.what());
-          return 3;
-        }
-      });
+  const perf::Launch launch = perf::DetectLaunch([](const char* name) { return std::getenv(name); });
+  if (launch.launcher != perf::Launcher::kNone) return MeasureLaunched(launch, *arguments);
+  const std::string store = NewStore();
+  if (store.empty()) return 3;
+  const int code = perf::RunLocalProcesses("compare_gloo", arguments->ranks, 1, perf::kGraceSeconds,
+                                           [&](perf::Job& job) { return Measure(job, store, *arguments); });
   std::error_code ignored;
   std::filesystem::remove_all(store, ignored);
   return code;
