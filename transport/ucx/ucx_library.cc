@@ -8,14 +8,15 @@ namespace mycel {
 namespace {
 
 StatusOr<UcxLibrary> Load() {
-  // Read by UCX while it is loaded; there is no other way to say so. What the user has set stays.
-  static constexpr const char* kQuiet[][2] = {
+  // Read by UCX, some while it is loaded; there is no other way to say so. What the user has set stays.
+  static constexpr const char* kWishes[][2] = {
       {"UCX_ERROR_SIGNALS", ""},         // a library does not take its host's signals
       {"UCX_LOG_LEVEL", "fatal"},        // what fails is told by our own error texts
+      {"UCX_TCP_RX_SEG_SIZE", "272k"},   // a slice is one piece: neither cut up here nor put together there
       {"UCX_VFS_ENABLE", "n"},           // neither a thread nor a socket before there is a communicator
       {"UCX_WARN_UNUSED_ENV_VARS", "n"}  //
   };
-  for (const auto& [name, value] : kQuiet) setenv(name, value, 0);
+  for (const auto& [name, value] : kWishes) setenv(name, value, 0);
 
   void* ucp = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
   void* ucs = ucp == nullptr ? nullptr : dlopen("libucs.so.0", RTLD_NOW | RTLD_LOCAL);
