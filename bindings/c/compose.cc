@@ -17,6 +17,7 @@
 #include "core/base/env.h"
 #include "core/base/host_name.h"
 #include "core/base/log.h"
+#include "core/base/text_hash.h"
 #include "core/base/wait.h"
 #include "core/plan/verify.h"
 #include "core/runtime/plan_store.h"
@@ -314,7 +315,7 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
     const std::string token =
         std::to_string(cores) + ":" + std::to_string(reinterpret_cast<uintptr_t>(&parts)) + std::to_string(NowNs());
     MYCEL_ASSIGN_OR_RETURN(const std::vector<std::string> tokens, bootstrap.AllGather(token, options.deadline));
-    wanted.communicator = std::hash<std::string>()(tokens[0]);
+    wanted.communicator = HashOfText(tokens[0]);
     // Plans follow from the core count: ranks with unlike affinities must use one number.
     for (const std::string& of_rank : tokens) cores_for_plans = std::min(cores_for_plans, std::atoi(of_rank.c_str()));
     MYCEL_ASSIGN_OR_RETURN(Connection connection,

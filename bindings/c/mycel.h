@@ -470,7 +470,7 @@ typedef struct {
   unsigned int magic;   /* MYCEL_CALL_CONFIG_MAGIC */
   unsigned int version; /* MYCEL_VERSION_CODE */
   int minLanes;         /* (*) as in mycelConfig_t; beyond the communicator's maxLanes all ranks refuse the call */
-  int maxLanes;         /* (*) */
+  int maxLanes;         /* (*) both go before a plan file with fewer or more lanes */
   int reproducible;     /* (*) 1 or 0, for reductions */
   const char* planner;  /* (*) a planner's name or "auto"; goes before a plan file; read before return */
   double timeout;       /* seconds that this rank waits without progress */

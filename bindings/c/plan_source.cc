@@ -91,6 +91,13 @@ class Source {
   static bool Serves(const Plan* file, const PlanRequest& wanted) {
     if (file == nullptr || file->collective != wanted.collective || file->root != wanted.root) return false;
     if (!wanted.planner.empty()) return false;  // the call names another
+    int32_t lanes = 0;
+    for (const RankPlan& rank : file->ranks) lanes = std::max(lanes, static_cast<int32_t>(rank.lanes.size()));
+    if ((wanted.lanes != 0 && lanes > wanted.lanes) || lanes < wanted.lanes_min) {
+      MYCEL_LOG(kInfo) << Describe(wanted) << "MYCEL_PLAN_FILE is passed over: its plan has " << lanes
+                       << " lane(s), which the call's minLanes and maxLanes do not allow";
+      return false;
+    }
     if (!wanted.reproducible) return true;
     // The file's plan must keep the order that the request needs; if not the chooser's does.
     const Status status = CheckRankOrder(*file);

@@ -219,6 +219,14 @@ TEST_F(PlanSourceTest, ARequestsOwnPlannerAndLanesGoFirst) {
   EXPECT_EQ(HashOf(*MakePlanSource(parts)(request)), HashOf(*plan));
   request.planner = "ring";
   EXPECT_EQ(MakePlanSource(parts)(request)->planner.substr(0, 4), "ring");
+  // Nor whoever allows fewer lanes, or wants more.
+  request.planner.clear();
+  request.lanes = static_cast<int32_t>(lanes);
+  EXPECT_EQ(HashOf(*MakePlanSource(parts)(request)), HashOf(*plan));
+  request.lanes = 1;
+  EXPECT_EQ(MakePlanSource(parts)(request)->planner.substr(0, 4), "ring");
+  request.lanes = request.lanes_min = static_cast<int32_t>(lanes) + 1;
+  EXPECT_EQ(MakePlanSource(parts)(request)->planner.substr(0, 4), "ring");
 }
 
 TEST_F(PlanSourceTest, AKeptPlanIsReallyUsed) {

@@ -21,6 +21,7 @@
 #include "core/base/ids.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
+#include "core/base/text_hash.h"
 #include "core/base/wait.h"
 #include "core/runtime/bind.h"
 #include "core/runtime/call.h"
@@ -282,7 +283,7 @@ class Communicator {
   /// Equal on all ranks that make the same call, whatever they know about its plan.
   uint32_t CallSignature(const CallKey& key) const;
   static uint32_t SettingsSignature(const CallSettings* settings) {
-    return settings == nullptr ? 0 : MixSignature(settings->Pack(), std::hash<std::string>()(settings->planner));
+    return settings == nullptr ? 0 : MixSignature(settings->Pack(), HashOfText(settings->planner));
   }
   static constexpr uint32_t kSequenceStep = 0x9E3779B1u;
   uint32_t SequenceSalt() const { return static_cast<uint32_t>(sequence_) * kSequenceStep; }

@@ -19,6 +19,7 @@
 #include "core/base/env.h"
 #include "core/base/hex.h"
 #include "core/base/log.h"
+#include "core/base/text_hash.h"
 #include "core/plan/plan_json.h"
 #include "core/plan/verify.h"
 #include "core/topo/topology_json.h"
@@ -31,12 +32,6 @@ constexpr std::string_view kSuffix = ".plan";
 constexpr std::string_view kDraft = ".draft-";  // in the names of files that are being written
 constexpr int64_t kDraftSecondsMax = 3600;      // older drafts were left by processes that died
 constexpr int64_t kFileBytesMax = int64_t{64} << 20;
-
-/// FNV-1a (Fowler, Noll, Vo; public domain): a change of one byte always changes it.
-uint64_t HashOfText(std::string_view text, uint64_t hash = 0xcbf29ce484222325U) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash;
-}
 
 std::string ErrorText() { return std::strerror(errno); }
 

@@ -19,6 +19,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
+#include "core/base/text_hash.h"
 #include "core/plan/collective.h"
 #include "core/plan/types.h"
 
@@ -155,15 +156,13 @@ class Page {
   bool warned_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-uint64_t Mix(uint64_t hash, std::string_view text) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;  // FNV-1a
-  return (hash ^ 0xff) * 0x100000001b3ULL;
-}
+/// With an end mark: ("a", "b") is not ("ab", "").
+uint64_t Mix(uint64_t hash, std::string_view text) { return HashOfText("\xff", HashOfText(text, hash)); }
 
 }  // namespace
 
 uint64_t StatusVocabulary() {
-  uint64_t hash = 0xcbf29ce484222325ULL;
+  uint64_t hash = kTextHashStart;
   for (const CollectiveInfo& info : AllCollectives()) hash = Mix(hash, info.name);
   for (const DataType type : AllDataTypes()) hash = Mix(hash, NameOf(type));
   for (const ReduceOp op : AllReduceOps()) hash = Mix(hash, NameOf(op));

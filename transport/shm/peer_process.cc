@@ -16,6 +16,7 @@
 
 #include "core/base/check.h"
 #include "core/base/mutex.h"
+#include "core/base/text_hash.h"
 
 namespace mycel {
 namespace {
@@ -32,9 +33,7 @@ uint64_t MachineId() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string text;
   file >> text;
-  uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash;
+  return HashOfText(text);
 }
 
 uint64_t ProcessToken(pid_t pid) {
