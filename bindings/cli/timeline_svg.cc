@@ -323,7 +323,8 @@ class TimelinePage {
   void DrawLegend(SvgWriter* svg) const {
     for (size_t i = 0; i < key_.names.size(); ++i) {
       const double x = left_ + static_cast<double>(i % columns_) * (kPlotWidth / static_cast<double>(columns_));
-      const double y = kPage + kHeader + static_cast<double>(i / columns_) * kLegendRow;
+      const size_t row = i / columns_;
+      const double y = kPage + kHeader + static_cast<double>(row) * kLegendRow;
       DrawBox(x, y - 11, 22, 12, kTreePalette[i % kColours], "", svg);
       svg->AddText({x + 30, y}, key_.names[i], 13, kInk);
     }
