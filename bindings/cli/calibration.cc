@@ -113,8 +113,8 @@ StatusOr<Calibration> Calibrate(const Topology& topology, const std::vector<Meas
       most = std::max(most, static_cast<double>(load.bytes) / load.seconds / 1e9);
     }
   }
-  TopologyBuilder builder(topology.name() + "-calibrated", topology.note() + (topology.note().empty() ? "" : "; ") +
-                                                               "capacities as mycel topo calibrate reached them");
+  TopologyBuilder builder(topology.name() + "-calibrated",
+                          topology.note() + (topology.note().empty() ? "" : "; ") + std::string(kCalibratedNote));
   for (const Node& node : topology.nodes()) {
     if (node.type == NodeType::kRank) {
       builder.AddRank(node.id, node.rank, node.server);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/topo/topology.h"
@@ -33,6 +34,9 @@ struct LinkRate {
   double nominal_gbps = 0;
   double reached_gbps = 0;  // 0: it was nobody's bottleneck
 };
+
+/// What the note of a calibrated topology says. Whoever plans for it plans with measured capacities.
+inline constexpr std::string_view kCalibratedNote = "capacities as mycel topo calibrate reached them";
 
 struct Calibration {
   Topology topology;            // the same with the capacities that were reached; unmeasured links keep theirs

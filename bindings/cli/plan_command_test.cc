@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/cli/calibration.h"
 #include "bindings/cli/run_cli.h"
 #include "core/base/build_info.h"
 #include "core/plan/collective.h"
@@ -505,6 +506,37 @@ TEST(Plan, WrongCommandLines) {
   refused({"--topo", "ring8", "--collective", "allgather", "--planner", "direct"}, 4, {"rank 0", "rank 2"});
   refused({"--topo", "ring8", "--collective", "allgather", "--planner", "ring", "--trees-per-root", "3"}, 4,
           {"ring", "2 trees per root", "not 3"});
+}
+
+/// fullmesh-4 as `mycel topo calibrate` writes it when the cable between gpu0 and gpu1 reaches `GBps`.
+std::string CalibratedMesh(const Rational& GBps) {
+  const Topology mesh = *GalleryTopology("fullmesh-4");
+  TopologyBuilder builder("fullmesh-4-calibrated", std::string(kCalibratedNote));
+  for (const Node& node : mesh.nodes()) builder.AddRank(node.id, node.rank, node.server);
+  for (const Link& link : mesh.links()) {
+    const bool slow = link.source.value() + link.target.value() == 1;
+    builder.AddLink(link.source, link.target, slow ? GBps : link.bandwidth, link.latency_us, link.kind);
+  }
+  return WriteTemp("calibrated.json", WriteTopology(*std::move(builder).Build()));
+}
+
+// Neighbours of a full mesh talk directly, until one cable turns out to reach a fraction of its nominal 25 GB/s.
+TEST(Plan, ACalibrationChangesTheChoice) {
+  const auto plan = [](const std::string& topology) {
+    return RunJson({"plan", "--topo", topology, "--collective", "allgather", "--bytes", "64M", "--json"});
+  };
+  EXPECT_EQ(plan("fullmesh-4")["planner"], "direct");
+  const std::string slow = CalibratedMesh(Rational(3, 2));
+  EXPECT_EQ(plan(slow)["planner"], "forest");
+  const std::vector<std::string> explain = {"plan", "--collective", "allgather", "--bytes",
+                                            "64M",  "--explain",    "--topo"};
+  const auto explained = [&](const std::string& topology) {
+    std::vector<std::string> command = explain;
+    command.push_back(topology);
+    return RunCli(command).out;
+  };
+  EXPECT_THAT(explained(slow), HasSubstr("measured capacities"));
+  EXPECT_THAT(explained("fullmesh-4"), Not(HasSubstr("measured capacities")));
 }
 
 }  // namespace

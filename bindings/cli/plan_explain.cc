@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "bindings/cli/calibration.h"
 #include "bindings/cli/plan_report.h"
 #include "bindings/cli/planner_crossover.h"
 #include "bindings/cli/simulation.h"
@@ -38,6 +39,12 @@ std::string ReasonText(const PlanReport& report) {
 }
 
 /// The best shape of every planner and variant; who refused, and why.
+/// Where the numbers that the contest is about come from, when they are not the nominal ones.
+std::string MeasuredText(const PlanReport& report) {
+  if (report.topology.note().find(kCalibratedNote) == std::string::npos) return {};
+  return "  links count with measured capacities (mycel topo calibrate), latencies as the file says\n";
+}
+
 std::string ContestText(const PlanReport& report) {
   Table table({"planner", ">time", "", "how", "lanes", "protocol"});
   Table refusals({"", ""});
@@ -238,8 +245,8 @@ StatusOr<std::string> ExplainPlan(const PlanReport& report) {
   MYCEL_ASSIGN_OR_RETURN(const std::string tradeoff, TreeTradeoffText(report));
   MYCEL_ASSIGN_OR_RETURN(const std::string crossover, PlannerCrossoverText(report));
   const std::string exchange = report.exchange ? ExchangeText(*report.exchange, report.scheduled_us) : std::string();
-  return PlanText(report) + ContestText(report) + crossover + OptimumText(report) + exchange + TreesText(report) +
-         tradeoff + LinksText(report) + PredictionText(report, sim);
+  return PlanText(report) + ContestText(report) + MeasuredText(report) + crossover + OptimumText(report) + exchange +
+         TreesText(report) + tradeoff + LinksText(report) + PredictionText(report, sim);
 }
 
 }  // namespace mycel::cli

@@ -4,14 +4,17 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 #include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/link_failure.h"
 #include "bindings/cli/plan_making.h"
 #include "bindings/cli/plan_report.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/simulation.h"
 #include "bindings/cli/terminal.h"
+#include "bindings/cli/timeline_svg.h"
 #include "bindings/interchange/plan_file.h"
 #include "core/base/bytes.h"
 #include "core/base/clock.h"
@@ -27,7 +30,17 @@ struct SimArguments {
   std::string plan;        // a file, or empty
   PlanArguments planning;  // used without a file; its topology and bytes always
   std::string trace;
+  std::string svg;
+  std::vector<std::string> failed;  // links
   bool json = false;
+};
+
+/// What becomes of it when links fail.
+struct WhatIf {
+  std::string planner;                // of the new plan
+  SimResult replanned;                // a new plan for what is left
+  std::optional<SimResult> old_plan;  // the plan as it is, where it needs none of the links
+  std::string refusal;                // why it does not work
 };
 
 struct Simulation {
@@ -37,6 +50,8 @@ struct Simulation {
   SimResult result;
   Optimum optimum;
   double sim_ms = 0;
+  ChromeTrace trace;  // when asked for; its text has gone to the file
+  std::optional<WhatIf> what_if;
 };
 
 /// What the plan file serves, as a request: for its bound.
@@ -74,19 +89,54 @@ Status LoadPlan(const SimArguments& arguments, Simulation* simulation) {
   return OkStatus();
 }
 
+StatusOr<WhatIf> FailLinks(const SimArguments& arguments, const Simulation& before) {
+  MYCEL_ASSIGN_OR_RETURN(const Topology left, WithoutLinks(before.topology, arguments.failed));
+  const SimOptions options = SimOptionsFor(left, before.request.bytes);
+  WhatIf what_if;
+  PlanRequest request = before.request;
+  request.planner = arguments.planning.planner;
+  request.in_place = true;
+  request.lanes = static_cast<int32_t>(arguments.planning.lanes);
+  MYCEL_ASSIGN_OR_RETURN(const MadePlan made, MakePlan(left, request, 1));
+  what_if.planner = made.choice.plan.planner;
+  MYCEL_ASSIGN_OR_RETURN(what_if.replanned, Simulate(made.choice.plan, left, options));
+  StatusOr<SimResult> old_plan = Simulate(before.plan, left, options);
+  if (old_plan.ok()) {
+    what_if.old_plan = *std::move(old_plan);
+  } else {
+    what_if.refusal = StatusMessage(old_plan.status());
+    what_if.refusal.resize(std::min(what_if.refusal.size(), what_if.refusal.find(';')));  // its advice is not for here
+  }
+  return what_if;
+}
+
+/// Of the bandwidth; negative where a new plan is better than the old one was.
+double LossPercent(const SimResult& before, const SimResult& after) {
+  return before.algbw_GBps > 0 ? (1 - after.algbw_GBps / before.algbw_GBps) * 100 : 0;
+}
+
 StatusOr<Simulation> RunSimulation(const SimArguments& arguments) {
   const Progress progress("simulating on " + arguments.planning.topology);
   Simulation simulation;
   MYCEL_ASSIGN_OR_RETURN(simulation.topology, LoadTopology(arguments.planning.topology));
   MYCEL_RETURN_IF_ERROR(LoadPlan(arguments, &simulation));
   SimOptions options = SimOptionsFor(simulation.topology, simulation.request.bytes);
-  options.record = !arguments.trace.empty();
+  options.record = !arguments.trace.empty() || !arguments.svg.empty();
   const int64_t start_ns = NowNs();
   MYCEL_ASSIGN_OR_RETURN(simulation.result, Simulate(simulation.plan, simulation.topology, options));
   simulation.sim_ms = static_cast<double>(NowNs() - start_ns) * 1e-6;
   MYCEL_ASSIGN_OR_RETURN(simulation.optimum, BoundOf(simulation.topology, simulation.request));
   if (!arguments.trace.empty()) {
-    MYCEL_RETURN_IF_ERROR(WriteFile(arguments.trace, ToChromeTrace(simulation.plan, simulation.result)));
+    simulation.trace = ToChromeTrace(simulation.plan, simulation.result);
+    MYCEL_RETURN_IF_ERROR(WriteFile(arguments.trace, simulation.trace.json));
+    simulation.trace.json = {};
+  }
+  if (!arguments.svg.empty()) {
+    const Timeline timeline{simulation.topology, simulation.plan, simulation.result, simulation.request.bytes};
+    MYCEL_RETURN_IF_ERROR(WriteFile(arguments.svg, DrawTimelineSvg(timeline)));
+  }
+  if (!arguments.failed.empty()) {
+    MYCEL_ASSIGN_OR_RETURN(simulation.what_if, FailLinks(arguments, simulation));
   }
   return simulation;
 }
@@ -109,7 +159,42 @@ std::vector<size_t> BusiestLinks(const SimResult& result) {
   return links;
 }
 
-std::string SimJson(const Simulation& simulation) {
+nlohmann::ordered_json WhatIfJson(const SimArguments& arguments, const Simulation& simulation) {
+  using Json = nlohmann::ordered_json;
+  const WhatIf& what_if = *simulation.what_if;
+  const auto figures = [&](const SimResult& after) {
+    return Json{{"time_us", after.time_us},
+                {"algbw_GBps", after.algbw_GBps},
+                {"busbw_GBps", after.busbw_GBps},
+                {"loss_percent", LossPercent(simulation.result, after)}};
+  };
+  Json json;
+  json["failed"] = arguments.failed;
+  json["replanned"] = figures(what_if.replanned);
+  json["replanned"]["planner"] = what_if.planner;
+  json["old_plan"] = what_if.old_plan ? figures(*what_if.old_plan) : Json(nullptr);
+  if (!what_if.old_plan) json["old_plan_refusal"] = what_if.refusal;
+  return json;
+}
+
+std::string WhatIfText(const SimArguments& arguments, const Simulation& simulation) {
+  const WhatIf& what_if = *simulation.what_if;
+  std::string text = "\n" + Painted(Tone::kStrong, "without");
+  for (const std::string& name : arguments.failed) text += " " + Printable(name);
+  Table table({"", ">time", ">algbw", ">loss"}, "  ");
+  const auto add = [&](const std::string& what, const SimResult& result) {
+    table.Add({what, Duration(result.time_us), Decimal(result.algbw_GBps) + " GB/s",
+               Percent(LossPercent(simulation.result, result) / 100)});
+  };
+  add("before", simulation.result);
+  add("a new plan (" + Printable(what_if.planner) + ")", what_if.replanned);
+  if (what_if.old_plan) add("the plan as it is", *what_if.old_plan);
+  text += "\n" + table.ToText();
+  if (!what_if.old_plan) text += "The plan as it is no longer works: " + Printable(what_if.refusal) + ".\n";
+  return text;
+}
+
+std::string SimJson(const SimArguments& arguments, const Simulation& simulation) {
   using Json = nlohmann::ordered_json;
   const SimResult& result = simulation.result;
   Json json;
@@ -134,6 +219,9 @@ std::string SimJson(const Simulation& simulation) {
   json["slices"] = result.slices;
   json["slices_simulated"] = result.slices_simulated;
   json["sim_ms"] = simulation.sim_ms;
+  json["lanes"] = result.lanes;
+  json["lanes_simulated"] = result.lanes_simulated;
+  if (simulation.what_if) json["what_if"] = WhatIfJson(arguments, simulation);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -152,7 +240,19 @@ std::string SimText(const SimArguments& arguments, const Simulation& simulation)
   facts.Add({"of the optimum", Percent(ShareOfOptimum(simulation))});
   facts.Add({"simulated", std::to_string(result.slices_simulated) + " of " + Counted(result.slices, "slice") + " in " +
                               Duration(simulation.sim_ms * 1e3)});
-  if (!arguments.trace.empty()) facts.Add({"trace", arguments.trace + " (open in Perfetto or chrome://tracing)"});
+  if (result.lanes_simulated < result.lanes) {
+    facts.Add(
+        {"alike", Counted(result.lanes_simulated, "lane") + " simulated for all " + std::to_string(result.lanes)});
+  }
+  if (!arguments.trace.empty()) {
+    const bool whole = simulation.trace.ranks == topology.rank_count();
+    facts.Add(
+        {"trace",
+         arguments.trace + " (open in Perfetto or chrome://tracing)" +
+             (whole ? "" : ": the first " + Counted(simulation.trace.ranks, "rank")) +
+             (simulation.trace.until_us < result.simulated_us ? " until " + Duration(simulation.trace.until_us) : "")});
+  }
+  if (!arguments.svg.empty()) facts.Add({"picture", arguments.svg});
   text += facts.ToText();
   Table links({"busiest links", "", "", ">bytes", "busy", ">"});
   for (const size_t i : BusiestLinks(result)) {
@@ -160,7 +260,8 @@ std::string SimText(const SimArguments& arguments, const Simulation& simulation)
     links.Add({topology.node(link.source).id, "->", topology.node(link.target).id, Decimal(result.link_bytes[i], 12),
                Bar(result.link_utilisation[i], 30), Percent(result.link_utilisation[i])});
   }
-  return text + (links.empty() ? "" : "\n" + links.ToText());
+  text += links.empty() ? "" : "\n" + links.ToText();
+  return simulation.what_if ? text + WhatIfText(arguments, simulation) : text;
 }
 
 /// What is wrong with the command line whatever the files say; empty when nothing is.
@@ -181,7 +282,7 @@ ExitCode RunSim(const SimArguments& arguments, bool planner_given) {
   if (!usage.empty()) return FailUsage(usage, "sim");
   const StatusOr<Simulation> simulation = RunSimulation(arguments);
   if (!simulation.ok()) return Fail(simulation.status());
-  return Print(arguments.json ? SimJson(*simulation) : SimText(arguments, *simulation));
+  return Print(arguments.json ? SimJson(arguments, *simulation) : SimText(arguments, *simulation));
 }
 
 }  // namespace
@@ -201,6 +302,12 @@ std::vector<Command> DeclareSim(CLI::App& root) {
   app->add_option("--demand", planning.demand, "alltoallv: CSV file, one row per sender, one byte count per receiver")
       ->type_name("M.csv");
   app->add_option("--trace", arguments->trace, "write a timeline for Perfetto or chrome://tracing")->type_name("FILE");
+  app->add_option("--svg", arguments->svg, "draw the timeline: what the ranks send when, coloured")->type_name("FILE");
+  app->add_option("--fail", arguments->failed,
+                  "what if this link fails, named after its two nodes as A-B (may be repeated): plan again, compare")
+      ->type_name("LINK")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   AddJson(app, &arguments->json);
   return {{app, [arguments, planner, bytes] {
              arguments->planning.bytes_given = bytes->count() > 0;

@@ -106,7 +106,7 @@ std::vector<RouteTable::Piece> Join(const std::vector<RouteTable::Piece>& heads,
 }  // namespace
 
 void RouteTable::Add(int32_t source, int32_t target, int32_t through, int64_t amount) {
-  std::vector<Share>& shares = shares_[{source, target}];
+  std::vector<Share>& shares = shares_[KeyOf(source, target)];
   if (!shares.empty() && shares.back().through == through) {
     shares.back().amount += amount;
   } else {
@@ -116,7 +116,7 @@ void RouteTable::Add(int32_t source, int32_t target, int32_t through, int64_t am
 
 std::vector<RouteTable::Piece> RouteTable::Take(int32_t source, int32_t target, int64_t amount) {
   std::vector<Piece> pieces;
-  const auto at = shares_.find({source, target});
+  const auto at = shares_.find(KeyOf(source, target));
   while (amount > 0 && at != shares_.end() && !at->second.empty()) {
     Share& share = at->second.back();
     const int64_t taken = std::min(amount, share.amount);

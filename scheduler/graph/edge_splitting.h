@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -30,7 +30,9 @@ class RouteTable {
     int32_t through;
     int64_t amount;
   };
-  std::map<std::pair<int32_t, int32_t>, std::vector<Share>> shares_;
+  static int64_t KeyOf(int32_t source, int32_t target) { return int64_t{source} << 32 | target; }
+
+  std::unordered_map<int64_t, std::vector<Share>> shares_;  // a thousand ranks behind a switch make a million
 };
 
 /// Splits off every node of `switches` in `*graph`, in that order; each must have as much capacity in as out.

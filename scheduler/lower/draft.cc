@@ -8,14 +8,27 @@
 namespace mycel::lower {
 namespace {
 
-constexpr int kPhaseBits = 24;
+constexpr int kPhaseBits = MessageEnd::kPhaseBits;
 
-/// A message as its sender or its receiver sees it.
-struct MessageEnd {
-  uint64_t key;  // source, target, lane; then the phase of the sender
-  int32_t op;
-  bool receives;
-};
+/// `sent`: keys of all messages, ascending.
+/// `rounds`: from writing a message to reading it, when pipelined.
+void CountSlots(const std::vector<uint64_t>& sent, int32_t rounds, MessageFacts* facts) {
+  const auto channel = [&](size_t i) { return sent[i] >> kPhaseBits; };
+  const auto phase = [&](size_t i) { return static_cast<int32_t>(sent[i] & ((1 << kPhaseBits) - 1)); };
+  for (size_t first = 0; first < sent.size();) {
+    size_t last = first, near = first;  // near: first message that is at most one phase older than `last`
+    int32_t x = 1;
+    for (; last < sent.size() && channel(last) == channel(first); ++last) {
+      while (phase(near) + 1 < phase(last)) ++near;
+      x = std::max(x, static_cast<int32_t>(last - near + 1));
+    }
+    facts->slots_plain = std::max(facts->slots_plain, x);
+    facts->slots_skewed = std::max(facts->slots_skewed, static_cast<int32_t>(last - first) * rounds + x);
+    first = last;
+  }
+}
+
+}  // namespace
 
 std::vector<MessageEnd> SortedEnds(const Draft& draft) {
   std::vector<MessageEnd> ends;
@@ -39,26 +52,6 @@ std::vector<MessageEnd> SortedEnds(const Draft& draft) {
   RadixSort(&ends);
   return ends;
 }
-
-/// `sent`: keys of all messages, ascending.
-/// `rounds`: from writing a message to reading it, when pipelined.
-void CountSlots(const std::vector<uint64_t>& sent, int32_t rounds, MessageFacts* facts) {
-  const auto channel = [&](size_t i) { return sent[i] >> kPhaseBits; };
-  const auto phase = [&](size_t i) { return static_cast<int32_t>(sent[i] & ((1 << kPhaseBits) - 1)); };
-  for (size_t first = 0; first < sent.size();) {
-    size_t last = first, near = first;  // near: first message that is at most one phase older than `last`
-    int32_t x = 1;
-    for (; last < sent.size() && channel(last) == channel(first); ++last) {
-      while (phase(near) + 1 < phase(last)) ++near;
-      x = std::max(x, static_cast<int32_t>(last - near + 1));
-    }
-    facts->slots_plain = std::max(facts->slots_plain, x);
-    facts->slots_skewed = std::max(facts->slots_skewed, static_cast<int32_t>(last - first) * rounds + x);
-    first = last;
-  }
-}
-
-}  // namespace
 
 int32_t StageLead(const Schedule& schedule) {
   int32_t lead = 0;

@@ -78,6 +78,10 @@ inline bool Wants(const Draft& draft, Rank rank, int32_t block) { return draft.c
 /// last slice in every round.
 inline constexpr int32_t kStagedLag = 2;
 
+/// From so many ranks on passes prefer what makes the ranks' parts of a plan alike, where it costs nothing: one then
+/// stands for all in a simulation (sim/symmetry.h). Fewer are simulated whole soon enough.
+inline constexpr int32_t kManyRanks = 65;
+
 /// Hops that paths of overlapping stages make before the one that belongs to their stage, at most.
 int32_t StageLead(const Schedule& schedule);
 
@@ -86,6 +90,16 @@ int32_t StageLead(const Schedule& schedule);
 std::vector<int32_t> InPlaceGroups(const Draft& draft);
 /// The same, kept until a pass changes the trees.
 const std::vector<int32_t>& GroupsOf(Draft* draft);
+
+/// A message as its sender or its receiver sees it.
+struct MessageEnd {
+  static constexpr int kPhaseBits = 24;
+  uint64_t key;  // source (16 bits), target (16), lane (8); then the phase of the sender
+  int32_t op;
+  bool receives;
+};
+/// All ends of all messages, by key; those of one key by op.
+std::vector<MessageEnd> SortedEnds(const Draft& draft);
 
 /// Kept until a pass makes other ops.
 MessageFacts& FactsOf(Draft* draft);

@@ -62,6 +62,9 @@ class LaneLoads {
     });
   }
 
+  /// Of all lanes of all ranks.
+  int64_t Busiest() const { return *std::max_element(loads_.begin(), loads_.end()); }
+
   /// True when the busiest lane has at most `excess` times what each lane of the busiest rank would have at best.
   bool Even(double excess) const {
     int64_t busiest_rank = 0, busiest_lane = 0;
@@ -100,6 +103,67 @@ class LaneLoads {
   std::vector<int64_t> loads_;
   std::vector<int64_t> sums_;
 };
+
+/// Whether tree b is tree a with all ranks moved on by `shift`.
+bool IsShifted(const Tree& a, const Tree& b, int32_t shift, int32_t n) {
+  const auto moved = [&](Rank rank) { return Rank((rank.value() + shift) % n); };
+  const auto same = [&](const std::vector<TreeEdge>& from, const std::vector<TreeEdge>& to) {
+    if (from.size() != to.size()) return false;
+    std::vector<std::pair<Rank, Rank>> x, y;
+    for (const TreeEdge& edge : from) x.emplace_back(moved(edge.source), moved(edge.target));
+    for (const TreeEdge& edge : to) y.emplace_back(edge.source, edge.target);
+    std::sort(x.begin(), x.end());
+    std::sort(y.begin(), y.end());
+    return x == y;
+  };
+  return moved(a.root) == b.root && a.stage == b.stage && a.chunk.units() == b.chunk.units() && same(a.up, b.up) &&
+         same(a.down, b.down);
+}
+
+/// The least shift of ranks that maps every tree to the one `shift` roots further; 0: there is none.
+int32_t LeastShift(const Schedule& schedule) {
+  const int32_t n = schedule.rank_count;
+  const auto trees = static_cast<int32_t>(schedule.trees.size());
+  if (trees % n != 0) return 0;
+  for (int32_t shift = 1; shift < n; ++shift) {
+    if (n % shift != 0) continue;
+    const int32_t step = shift * (trees / n);
+    bool fits = true;
+    for (int32_t i = 0; fits && i < trees; ++i) {
+      fits = IsShifted(schedule.trees[static_cast<size_t>(i)], schedule.trees[static_cast<size_t>((i + step) % trees)],
+                       shift, n);
+    }
+    if (fits) return shift;
+  }
+  return 0;
+}
+
+/// Many ranks: where a shift of ranks maps the trees to each other, it shall map the lanes too, so that the ranks'
+/// parts of the plan are alike, and one stands for all (sim/symmetry.h). Leaves the lanes as they are, given by
+/// SpreadGroups, where those are more even.
+void SpreadByShift(const LowerOptions& options, Draft* draft) {
+  const std::vector<Tree>& trees = draft->schedule.trees;
+  const int32_t n = draft->schedule.rank_count;
+  if (n < kManyRanks || draft->schedule.stages_overlap) return;
+  if (GroupsOf(draft).back() + 1 != std::ssize(trees)) return;  // trees that must share a lane
+  const int32_t shift = LeastShift(draft->schedule);
+  if (shift == 0) return;
+  const int64_t step = int64_t{shift} * std::ssize(trees) / n;
+  LaneLoads greedy(draft->schedule, options.lanes);
+  for (size_t i = 0; i < trees.size(); ++i) greedy.Add(trees[i], draft->lane_of_tree[i]);
+  int64_t least = greedy.Busiest();
+  for (const int64_t stride : {step + 1, step, int64_t{1}}) {
+    LaneLoads loads(draft->schedule, options.lanes);
+    std::vector<int32_t> lanes;
+    for (int64_t i = 0; i < std::ssize(trees); ++i) {
+      lanes.push_back(static_cast<int32_t>((i / step * stride + i % step) % options.lanes));
+      loads.Add(trees[static_cast<size_t>(i)], lanes.back());
+    }
+    if (loads.Busiest() > least) continue;
+    least = loads.Busiest() - 1;
+    draft->lane_of_tree = std::move(lanes);
+  }
+}
 
 /// Gives groups to lanes; false when the result is uneven.
 bool SpreadGroups(const LowerOptions& options, Draft* draft) {
@@ -215,7 +279,11 @@ Status AssignLanes(const LowerOptions& options, Draft* draft) {
     SpreadGroups(options, draft);
     return OkStatus();
   }
-  if (options.lanes == 1 || SpreadGroups(options, draft)) return OkStatus();
+  if (options.lanes == 1) return OkStatus();
+  if (SpreadGroups(options, draft)) {
+    SpreadByShift(options, draft);
+    return OkStatus();
+  }
   const int64_t edges = std::max<int64_t>(1, EdgeCount(draft->schedule));
   Whole whole{std::move(draft->schedule.trees), draft->lane_of_tree, draft->group_of_tree,
               draft->schedule.units_per_block};
@@ -234,6 +302,7 @@ Status AssignLanes(const LowerOptions& options, Draft* draft) {
     draft->schedule.trees = std::move(whole.trees);
     draft->lane_of_tree = std::move(whole.lane_of_tree);
     draft->group_of_tree = std::move(whole.group_of_tree);
+    SpreadByShift(options, draft);
   }  // else the last cut stays: as even as the limits allow
   return OkStatus();
 }

@@ -1,8 +1,8 @@
 #include "scheduler/sim/engine.h"
 
 #include <algorithm>
-#include <map>
-#include <string>
+#include <functional>
+#include <limits>
 #include <utility>
 
 #include "core/base/check.h"
@@ -10,315 +10,320 @@
 namespace mycel::sim {
 namespace {
 
-using Kind = Operand::Kind;
+/// Changes of flows this close together get one new set of rates: a picosecond, far below what is modelled, but above
+/// the rounding that tells apart what happens at once. Without it a regular plan takes thirty times as long.
+constexpr double kInstantUs = 1e-6;
 
-/// The node path of a channel: its explicit route, or the direct link.
-Route RouteOf(const Plan& plan, const Topology& topology, size_t channel, int32_t route) {
-  if (route >= 0) return plan.routes[static_cast<size_t>(route)];
-  return {topology.NodeOf(plan.channels[channel].source), topology.NodeOf(plan.channels[channel].target)};
-}
-
-Status FindPath(const Plan& plan, const Topology& topology, const Operand& output, Path* path) {
-  const Route route = RouteOf(plan, topology, static_cast<size_t>(output.index), output.route);
-  for (size_t i = 0; i + 1 < route.size(); ++i) {
-    const bool known = route[i].index() < topology.nodes().size() && route[i + 1].index() < topology.nodes().size();
-    const LinkId link = known ? topology.FindLink(route[i], route[i + 1]) : LinkId();
-    if (!link.valid()) {
-      const Channel& channel = plan.channels[static_cast<size_t>(output.index)];
-      return InvalidArgument("the channel from rank " + std::to_string(channel.source.value()) + " to rank " +
-                             std::to_string(channel.target.value()) + " has no route in topology '" + topology.name() +
-                             "'; simulate the plan on the topology it was made for ('" + plan.topology + "')");
-    }
-    path->links.push_back(link.value());
-    path->latency_us += topology.link(link).latency_us;
-  }
-  return OkStatus();
-}
-
-std::vector<double> CapacitiesOf(const Topology& topology) {
-  std::vector<double> capacities;
-  for (const Link& link : topology.links()) capacities.push_back(link.bandwidth.ToDouble() * 1e3);  // bytes per us
-  return capacities;
+std::vector<LinkUse> UsesOf(const Ways& ways, size_t way) {
+  return {ways.links.begin() + ways.first[way], ways.links.begin() + ways.first[way + 1]};
 }
 
 }  // namespace
 
-StatusOr<PathTable> PathsOf(const Plan& plan, const Topology& topology) {
-  if (plan.rank_count != topology.rank_count()) {
-    return InvalidArgument("the plan has " + std::to_string(plan.rank_count) + " ranks, topology '" + topology.name() +
-                           "' has " + std::to_string(topology.rank_count()));
+Engine::Engine(const Model& model, const RunShape& shape)
+    : model_(model),
+      shape_(shape),
+      rates_(model.capacities),
+      actors_(static_cast<size_t>(model.actor_count())),
+      finished_(model.ops.size(), 0),
+      channels_(model.channels.size()),
+      ways_(model.ways.size()) {
+  op_slices_.reserve(model.ops.size());
+  for (const Model::Op& op : model.ops) {
+    op_slices_.push_back(static_cast<int32_t>(std::min(op.slicing.slices, shape.slices_max)));
   }
-  PathTable table;
-  table.of_operand.assign(plan.operands.size(), -1);
-  table.of_channel.assign(plan.channels.size(), -1);
-  std::map<std::pair<int32_t, int32_t>, int32_t> known;  // (channel, route)
-  for (const RankPlan& rank : plan.ranks) {
-    for (const Lane& lane : rank.lanes) {
-      for (const Op& op : lane.ops) {
-        for (int32_t i = op.operands + op.inputs; i < op.operands + op.inputs + op.outputs; ++i) {
-          const Operand& output = plan.operands[static_cast<size_t>(i)];
-          if (output.kind != Kind::kChannel) continue;
-          const auto next = static_cast<int32_t>(table.paths.size());
-          const auto [at, added] = known.emplace(std::pair(output.index, output.route), next);
-          if (added) {
-            table.paths.emplace_back();
-            MYCEL_RETURN_IF_ERROR(FindPath(plan, topology, output, &table.paths.back()));
-          }
-          table.of_operand[static_cast<size_t>(i)] = at->second;
-          int32_t& first = table.of_channel[static_cast<size_t>(output.index)];
-          if (first < 0) first = at->second;
-        }
-      }
+  for (size_t a = 0; a < actors_.size(); ++a) {
+    ActorState& actor = actors_[a];
+    actor.op = model.actors[a].ops;
+    actor.done = actor.op == model.actors[a + 1].ops;
+    int64_t slices = 0, skew = 0;
+    for (int32_t op = actor.op; op < model.actors[a + 1].ops; ++op) {
+      slices = std::max<int64_t>(slices, op_slices_[static_cast<size_t>(op)]);
+      skew = std::max<int64_t>(skew, model.ops[static_cast<size_t>(op)].skew);
+    }
+    actor.iterations = slices + skew;
+  }
+  for (size_t way = 0; way < ways_.size(); ++way) rates_.AddWay(UsesOf(model.ways, way));
+}
+
+bool Engine::SkipToActiveOp(int32_t id) {
+  ActorState& actor = actors_[static_cast<size_t>(id)];
+  const int32_t first = model_.actors[static_cast<size_t>(id)].ops;
+  const int32_t last = model_.actors[static_cast<size_t>(id) + 1].ops;
+  for (; actor.iteration < actor.iterations; ++actor.iteration, actor.op = first) {
+    for (; actor.op < last; ++actor.op) {
+      const int64_t slice = SliceOf(actor);
+      if (slice >= 0 && slice < op_slices_[static_cast<size_t>(actor.op)]) return true;
     }
   }
-  return table;
-}
-
-Engine::Engine(const Plan& plan, const Topology& topology, const PathTable& paths, const RunShape& shape)
-    : plan_(plan), paths_(paths), shape_(shape), rates_(CapacitiesOf(topology)), channels_(plan.channels.size()) {
-  MakeActors();
-}
-
-void Engine::MakeActors() {
-  actors_of_rank_.resize(plan_.ranks.size());
-  for (size_t r = 0; r < plan_.ranks.size(); ++r) {
-    for (size_t l = 0; l < plan_.ranks[r].lanes.size(); ++l) {
-      Actor actor;
-      actor.rank = static_cast<int32_t>(r);
-      actor.lane = static_cast<int32_t>(l);
-      const auto id = static_cast<int32_t>(actors_.size());
-      int64_t slices = 0;
-      int32_t skew = 0;
-      for (const Op& op : plan_.ranks[r].lanes[l].ops) {
-        actor.slicing.push_back(SlicesOf(shape_.ChunkBytesMax(plan_, op.chunk), shape_.slicing[l]));
-        actor.op_slices.push_back(std::min(actor.slicing.back().slices, shape_.slices_max));
-        slices = std::max(slices, actor.op_slices.back());
-        skew = std::max(skew, op.skew);
-        for (int32_t i = 0; i < op.inputs + op.outputs; ++i) {
-          const Operand& operand = plan_.InputsOf(op)[i];
-          if (operand.kind != Kind::kChannel) continue;
-          ChannelState& channel = channels_[static_cast<size_t>(operand.index)];
-          (i < op.inputs ? channel.target_actor : channel.source_actor) = id;
-        }
-      }
-      actor.iterations = slices + skew;
-      actor.finished.assign(actor.op_slices.size(), 0);
-      actor.done = actor.op_slices.empty();
-      actors_of_rank_[r].push_back(id);
-      actors_.push_back(std::move(actor));
-    }
-  }
-}
-
-const Op& Engine::OpOf(const Actor& actor) const {
-  return plan_.ranks[static_cast<size_t>(actor.rank)].lanes[static_cast<size_t>(actor.lane)].ops[actor.position];
-}
-
-bool Engine::SkipToActiveOp(Actor* actor) const {
-  for (; actor->iteration < actor->iterations; ++actor->iteration, actor->position = 0) {
-    for (; actor->position < actor->op_slices.size(); ++actor->position) {
-      const int64_t slice = SliceOf(*actor);
-      if (slice >= 0 && slice < actor->op_slices[actor->position]) return true;
-    }
-  }
-  actor->done = true;
+  actor.done = true;
   return false;
 }
 
-bool Engine::IsReady(const Actor& actor) const {
-  const Op& op = OpOf(actor);
-  for (int32_t i = 0; i < op.inputs; ++i) {
-    const Operand& input = plan_.InputsOf(op)[i];
-    if (input.kind != Kind::kChannel) continue;
-    const ChannelState& channel = channels_[static_cast<size_t>(input.index)];
+bool Engine::IsReady(const ActorState& actor) const {
+  const Model::Op* op = &OpOf(actor);
+  for (int32_t i = op->inputs; i < op[1].inputs; ++i) {
+    const ChannelState& channel = channels_[static_cast<size_t>(model_.inputs[static_cast<size_t>(i)])];
     if (channel.arrived == channel.claimed) return false;
   }
-  for (int32_t i = 0; i < op.outputs; ++i) {
-    const Operand& output = plan_.OutputsOf(op)[i];
-    if (output.kind != Kind::kChannel) continue;
-    const ChannelState& channel = channels_[static_cast<size_t>(output.index)];
-    if (channel.issued - channel.released >= plan_.slot_count) return false;
+  for (int32_t i = op->outputs; i < op[1].outputs; ++i) {
+    const ChannelState& channel = channels_[static_cast<size_t>(model_.outputs[static_cast<size_t>(i)].channel)];
+    if (channel.issued - channel.released >= model_.slot_count) return false;
   }
-  for (int32_t i = 0; i < op.wait_count; ++i) {
-    const Wait& wait = plan_.waits[static_cast<size_t>(op.waits + i)];
-    const auto other = actors_of_rank_[static_cast<size_t>(actor.rank)][wait.lane.index()];
-    const Actor& awaited = actors_[static_cast<size_t>(other)];
-    const auto index = static_cast<size_t>(wait.op);
-    if (awaited.finished[index] < std::min(SliceOf(actor) + 1, awaited.op_slices[index])) return false;
+  for (int32_t i = op->waits; i < op[1].waits; ++i) {
+    const Model::Wait& wait = model_.waits[static_cast<size_t>(i)];
+    const auto awaited = static_cast<size_t>(model_.actors[static_cast<size_t>(wait.actor)].ops + wait.op);
+    if (finished_[awaited] < std::min<int64_t>(SliceOf(actor) + 1, op_slices_[awaited])) return false;
   }
   return true;
 }
 
-int64_t Engine::MessageBytes(const Actor& actor, const Op& op, int64_t slice) const {
-  const int64_t bytes = shape_.ChunkBytes(plan_, op.chunk);
-  const ChunkSlicing& slicing = actor.slicing[actor.position];
-  return std::min(bytes, slicing.First(slice + 1)) - std::min(bytes, slicing.First(slice));
+int64_t Engine::MessageBytes(const Model::Op& op, int64_t slice) {
+  return std::min(op.bytes, op.slicing.First(slice + 1)) - std::min(op.bytes, op.slicing.First(slice));
 }
 
 void Engine::Advance(int32_t id) {
-  Actor& actor = actors_[static_cast<size_t>(id)];
-  while (!actor.busy && !actor.done && SkipToActiveOp(&actor) && IsReady(actor)) StartOp(id);
+  ActorState& actor = actors_[static_cast<size_t>(id)];
+  while (!actor.busy && !actor.done && SkipToActiveOp(id) && IsReady(actor)) StartOp(id);
 }
 
 void Engine::StartOp(int32_t id) {
-  Actor& actor = actors_[static_cast<size_t>(id)];
-  const Op& op = OpOf(actor);
-  for (int32_t i = 0; i < op.inputs; ++i) {
-    const Operand& input = plan_.InputsOf(op)[i];
-    if (input.kind == Kind::kChannel) ++channels_[static_cast<size_t>(input.index)].claimed;
+  ActorState& actor = actors_[static_cast<size_t>(id)];
+  const Model::Op* op = &OpOf(actor);
+  for (int32_t i = op->inputs; i < op[1].inputs; ++i) {
+    ++channels_[static_cast<size_t>(model_.inputs[static_cast<size_t>(i)])].claimed;
   }
-  for (int32_t i = 0; i < op.outputs; ++i) {
-    const Operand& output = plan_.OutputsOf(op)[i];
-    if (output.kind == Kind::kChannel) ++channels_[static_cast<size_t>(output.index)].issued;
+  for (int32_t i = op->outputs; i < op[1].outputs; ++i) {
+    ++channels_[static_cast<size_t>(model_.outputs[static_cast<size_t>(i)].channel)].issued;
   }
   const int64_t slice = SliceOf(actor);
   double duration = shape_.op_overhead_us;
   if (shape_.lane_GBps > 0) {
-    const auto bytes = static_cast<double>(MessageBytes(actor, op, slice));
-    duration += bytes * std::max(op.inputs, op.outputs) / (shape_.lane_GBps * 1e3);
+    const auto bytes = static_cast<double>(MessageBytes(*op, slice));
+    duration += bytes * op->breadth / (shape_.lane_GBps * 1e3);
   }
   if (shape_.record) {
-    op_intervals_.push_back(
-        {Rank(actor.rank), LaneId(actor.lane), static_cast<int32_t>(actor.position), slice, now_, now_ + duration});
+    const Model::Actor& who = model_.actors[static_cast<size_t>(id)];
+    op_intervals_.push_back({Rank(who.rank), LaneId(who.lane), actor.op - who.ops, slice, now_, now_ + duration});
   }
   actor.busy = true;
   Push(now_ + duration, EventKind::kOpEnd, id);
 }
 
 void Engine::EndOp(int32_t id) {
-  Actor& actor = actors_[static_cast<size_t>(id)];
-  const Op& op = OpOf(actor);
-  const int64_t bytes = MessageBytes(actor, op, SliceOf(actor));
-  for (int32_t i = 0; i < op.inputs; ++i) {
-    const Operand& input = plan_.InputsOf(op)[i];
-    if (input.kind != Kind::kChannel) continue;
-    const int32_t way = paths_.of_channel[static_cast<size_t>(input.index)];
-    const double latency_us = way < 0 ? 0 : paths_.paths[static_cast<size_t>(way)].latency_us;
-    Push(now_ + latency_us, EventKind::kRelease, input.index);
+  ActorState& actor = actors_[static_cast<size_t>(id)];
+  const Model::Op* op = &OpOf(actor);
+  const int64_t bytes = MessageBytes(*op, SliceOf(actor));
+  for (int32_t i = op->inputs; i < op[1].inputs; ++i) {
+    const int32_t channel = model_.inputs[static_cast<size_t>(i)];
+    Push(now_ + model_.channels[static_cast<size_t>(channel)].back_us, EventKind::kRelease, channel);
   }
-  for (int32_t i = 0; i < op.outputs; ++i) {
-    const auto operand = static_cast<size_t>(op.operands + op.inputs + i);
-    const Operand& output = plan_.operands[operand];
-    if (output.kind == Kind::kChannel) Enqueue(output.index, {bytes, paths_.of_operand[operand]});
+  for (int32_t i = op->outputs; i < op[1].outputs; ++i) {
+    const Model::Output& output = model_.outputs[static_cast<size_t>(i)];
+    Enqueue(output.channel, {bytes, output.way, actor.op});
   }
-  ++actor.finished[actor.position];
+  ++finished_[static_cast<size_t>(actor.op)];
   actor.busy = false;
-  ++actor.position;
+  ++actor.op;
   Advance(id);
-  if (!plan_.waits.empty()) WakeRank(actor.rank);
+  const auto wakes = static_cast<size_t>(id);
+  for (int32_t i = model_.wakes_first[wakes]; i < model_.wakes_first[wakes + 1]; ++i) {
+    Advance(model_.wakes[static_cast<size_t>(i)]);
+  }
 }
 
-void Engine::WakeRank(int32_t rank) {
-  for (const int32_t id : actors_of_rank_[static_cast<size_t>(rank)]) Advance(id);
-}
-
-void Engine::Enqueue(int32_t channel, Message message) {
+void Engine::Enqueue(int32_t channel, const Message& message) {
   ChannelState& state = channels_[static_cast<size_t>(channel)];
-  state.flowing ? state.queue.push(message) : StartFlow(channel, message);
+  if (!state.flowing) {
+    StartMessage(channel, message);
+    if (message.bytes > 0) rates_.Add(message.way), rates_stale_ = true;
+    return;
+  }
+  int32_t place = static_cast<int32_t>(queued_.size());
+  if (queued_free_.empty()) {
+    queued_.emplace_back();
+  } else {
+    place = queued_free_.back();
+    queued_free_.pop_back();
+  }
+  queued_[static_cast<size_t>(place)] = {message, -1};
+  (state.first < 0 ? state.first : queued_[static_cast<size_t>(state.last)].next) = place;
+  state.last = place;
 }
 
-void Engine::StartFlow(int32_t channel, Message message) {
+void Engine::StartMessage(int32_t channel, const Message& message) {
   ChannelState& state = channels_[static_cast<size_t>(channel)];
   state.flowing = true;
   state.message = message;
   state.message_start = now_;
-  state.left = static_cast<double>(message.bytes);
-  state.since = now_;
-  ++state.version;
   if (message.bytes == 0) {  // a signature alone
-    Push(now_, EventKind::kFlowEnd, channel, state.version);
+    Push(now_, EventKind::kEmptyEnd, channel);
     return;
   }
-  if (state.flow >= 0) {
-    // The next message of a busy channel takes over the flow: no rate changes.
-    Push(now_ + state.left / state.rate, EventKind::kFlowEnd, channel, state.version);
-    return;
-  }
-  state.rate = 0;
-  state.flow = rates_.Add(paths_.paths[static_cast<size_t>(message.path)].links);
-  if (channel_of_flow_.size() <= static_cast<size_t>(state.flow)) {
-    channel_of_flow_.resize(static_cast<size_t>(state.flow) + 1, -1);
-  }
-  channel_of_flow_[static_cast<size_t>(state.flow)] = channel;
-  rates_stale_ = true;
+  WayState& way = ways_[static_cast<size_t>(message.way)];
+  way.served += way.rate * (now_ - way.since);
+  way.since = now_;
+  way.finishes.push_back({way.served + static_cast<double>(message.bytes), order_++, channel});
+  std::push_heap(way.finishes.begin(), way.finishes.end(), std::greater<>());
+  Await(message.way);
 }
 
-void Engine::EndFlow(int32_t channel) {
+void Engine::EndMessage(int32_t channel) {
   ChannelState& state = channels_[static_cast<size_t>(channel)];
+  const Message ended = state.message;
   if (shape_.record) {
-    message_intervals_.push_back({ChannelId(channel), state.message.bytes, state.message_start, now_});
+    const Model::Actor& who = model_.actors[static_cast<size_t>(model_.channels[static_cast<size_t>(channel)].source)];
+    message_intervals_.push_back({ChannelId(model_.channel_of_plan[static_cast<size_t>(channel)]), Rank(who.rank),
+                                  LaneId(who.lane), ended.op - who.ops, ended.bytes, state.message_start, now_});
   }
   // A short way does not overtake a long one: messages of a channel arrive in order.
-  const double latency_us = paths_.paths[static_cast<size_t>(state.message.path)].latency_us;
+  const double latency_us = model_.ways.latency_us[static_cast<size_t>(ended.way)];
   state.last_arrival = std::max(state.last_arrival, now_ + latency_us);
   Push(state.last_arrival, EventKind::kArrive, channel);
   state.flowing = false;
-  const Message next = state.queue.empty() ? Message() : state.queue.front();
-  const bool keeps_flow = next.bytes > 0 && next.path == state.message.path;
-  if (!keeps_flow && state.flow >= 0) {
-    rates_.Remove(state.flow);
-    state.flow = -1;
-    rates_stale_ = true;
+  Message next;
+  if (const int32_t place = state.first; place >= 0) {
+    next = queued_[static_cast<size_t>(place)].message;
+    state.first = queued_[static_cast<size_t>(place)].next;
+    queued_free_.push_back(place);
+    StartMessage(channel, next);
   }
-  if (state.queue.empty()) return;
-  state.queue.pop();
-  StartFlow(channel, next);
+  // The next message of a busy channel takes over the flow: no rate changes.
+  if (next.bytes > 0 && ended.bytes > 0 && next.way == ended.way) return;
+  if (ended.bytes > 0) rates_.Remove(ended.way), rates_stale_ = true;
+  if (next.bytes > 0) rates_.Add(next.way), rates_stale_ = true;
+}
+
+void Engine::EndFirstOf(int32_t way) {
+  WayState& state = ways_[static_cast<size_t>(way)];
+  std::pop_heap(state.finishes.begin(), state.finishes.end(), std::greater<>());
+  const Finish first = state.finishes.back();
+  state.finishes.pop_back();
+  state.served = first.served;  // without the error of the division that told when
+  state.since = now_;
+  EndMessage(first.channel);
+  Await(way);
+}
+
+void Engine::Place(int32_t way, int32_t place) {
+  way_heap_[static_cast<size_t>(place)] = way;
+  ways_[static_cast<size_t>(way)].place = place;
+}
+
+void Engine::SiftUp(int32_t place) {
+  const int32_t way = way_heap_[static_cast<size_t>(place)];
+  const double next = ways_[static_cast<size_t>(way)].next;
+  while (place > 0) {
+    const int32_t parent = way_heap_[static_cast<size_t>((place - 1) / 2)];
+    if (ways_[static_cast<size_t>(parent)].next <= next) break;
+    Place(parent, place);
+    place = (place - 1) / 2;
+  }
+  Place(way, place);
+}
+
+void Engine::SiftDown(int32_t place) {
+  const int32_t way = way_heap_[static_cast<size_t>(place)];
+  const double next = ways_[static_cast<size_t>(way)].next;
+  const auto end = static_cast<int32_t>(way_heap_.size());
+  const auto next_at = [this](int32_t at) {
+    return ways_[static_cast<size_t>(way_heap_[static_cast<size_t>(at)])].next;
+  };
+  for (int32_t child = 2 * place + 1; child < end; child = 2 * place + 1) {
+    if (child + 1 < end && next_at(child + 1) < next_at(child)) ++child;
+    if (next <= next_at(child)) break;
+    Place(way_heap_[static_cast<size_t>(child)], place);
+    place = child;
+  }
+  Place(way, place);
+}
+
+void Engine::Await(int32_t id) {
+  WayState& way = ways_[static_cast<size_t>(id)];
+  if (way.finishes.empty() || way.rate == 0) {
+    if (way.place < 0) return;
+    const int32_t place = std::exchange(way.place, -1);
+    const int32_t moved = way_heap_.back();
+    way_heap_.pop_back();
+    if (moved == id) return;
+    Place(moved, place);
+    SiftUp(place);
+    SiftDown(ways_[static_cast<size_t>(moved)].place);
+    return;
+  }
+  const double left = way.finishes.front().served - way.served;
+  way.next = std::max(now_, way.since + left / way.rate);
+  if (way.place < 0) {
+    way.place = static_cast<int32_t>(way_heap_.size());
+    way_heap_.push_back(id);
+  }
+  SiftUp(way.place);
+  SiftDown(way.place);
 }
 
 void Engine::UpdateRates() {
   rates_stale_ = false;
-  for (const MaxMin::Flow flow : rates_.Update()) {
-    const int32_t channel = channel_of_flow_[static_cast<size_t>(flow)];
-    ChannelState& state = channels_[static_cast<size_t>(channel)];
-    const double rate = rates_.RateOf(flow);
+  for (const MaxMin::Way id : rates_.Update()) {
+    WayState& way = ways_[static_cast<size_t>(id)];
+    const double rate = rates_.RateOf(id);
     MYCEL_CHECK_GT(rate, 0.0);
-    if (rate == state.rate) continue;
-    state.left = std::max(0.0, state.left - state.rate * (now_ - state.since));
-    state.since = now_;
-    state.rate = rate;
-    Push(now_ + state.left / rate, EventKind::kFlowEnd, channel, ++state.version);
+    if (rate == way.rate) continue;
+    way.served += way.rate * (now_ - way.since);
+    way.since = now_;
+    way.rate = rate;
+    Await(id);
   }
 }
 
-void Engine::Push(double time, EventKind kind, int32_t id, int64_t version) {
-  events_.push({time, order_++, kind, id, version});
-}
+void Engine::Push(double time, EventKind kind, int32_t id) { events_.push({time, order_++, kind, id}); }
 
 void Engine::Handle(const Event& event) {
-  ChannelState* channel = event.kind == EventKind::kOpEnd ? nullptr : &channels_[static_cast<size_t>(event.id)];
+  const auto channel = static_cast<size_t>(event.id);
   switch (event.kind) {
     case EventKind::kOpEnd:
       return EndOp(event.id);
-    case EventKind::kFlowEnd:
-      return EndFlow(event.id);
+    case EventKind::kEmptyEnd:
+      return EndMessage(event.id);
     case EventKind::kArrive:
-      ++channel->arrived;
-      return Advance(channel->target_actor);
+      ++channels_[channel].arrived;
+      return Advance(model_.channels[channel].target);
     case EventKind::kRelease:
-      ++channel->released;
-      return Advance(channel->source_actor);
+      ++channels_[channel].released;
+      return Advance(model_.channels[channel].source);
   }
+}
+
+double Engine::NextTime() const {
+  double time = std::numeric_limits<double>::infinity();
+  if (!events_.empty()) time = events_.top().time;
+  if (!way_heap_.empty()) time = std::min(time, ways_[static_cast<size_t>(way_heap_.front())].next);
+  return time;
 }
 
 StatusOr<double> Engine::Run() {
   double end = 0;
-  for (size_t id = 0; id < actors_.size(); ++id) Advance(static_cast<int32_t>(id));
-  while (!events_.empty()) {
-    const Event event = events_.top();
-    events_.pop();
-    MYCEL_CHECK_GE(event.time, now_);
-    const bool outdated =
-        event.kind == EventKind::kFlowEnd && event.version != channels_[static_cast<size_t>(event.id)].version;
-    if (!outdated) {
-      now_ = event.time;
+  for (int32_t id = 0; id < model_.actor_count(); ++id) Advance(id);
+  while (!events_.empty() || !way_heap_.empty()) {
+    const double time = NextTime();
+    MYCEL_CHECK_GE(time, now_);
+    now_ = time;
+    const bool was_stale = rates_stale_;
+    if (!events_.empty() && events_.top().time == time) {
+      const Event event = events_.top();
+      events_.pop();
       // Slots given back after the last op are bookkeeping, not part of the collective.
       if (event.kind != EventKind::kRelease) end = now_;
       Handle(event);
+    } else {
+      end = now_;
+      EndFirstOf(way_heap_.front());
     }
+    if (!rates_stale_) continue;
+    if (!was_stale) stale_since_ = now_;
     // Rates change once per instant: after its last event.
-    if (rates_stale_ && (events_.empty() || events_.top().time > now_)) UpdateRates();
+    if (NextTime() > stale_since_ + kInstantUs) UpdateRates();
   }
-  for (const Actor& actor : actors_) {
+  for (const ActorState& actor : actors_) {
     if (!actor.done) return InternalError(Deadlock());
   }
   return end;
@@ -327,10 +332,12 @@ StatusOr<double> Engine::Run() {
 std::string Engine::Deadlock() const {
   std::string text = "the plan deadlocks:";
   int named = 0;
-  for (const Actor& actor : actors_) {
+  for (size_t a = 0; a < actors_.size(); ++a) {
+    const ActorState& actor = actors_[a];
     if (actor.done || ++named > 4) continue;
-    text += " rank " + std::to_string(actor.rank) + " lane " + std::to_string(actor.lane) + " waits at op " +
-            std::to_string(actor.position) + ", slice " + std::to_string(SliceOf(actor)) + ";";
+    const Model::Actor& who = model_.actors[a];
+    text += " rank " + std::to_string(who.rank) + " lane " + std::to_string(who.lane) + " waits at op " +
+            std::to_string(actor.op - who.ops) + ", slice " + std::to_string(SliceOf(actor)) + ";";
   }
   return text + " run 'mycel verify' on it";
 }

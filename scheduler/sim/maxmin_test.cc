@@ -10,11 +10,20 @@
 namespace mycel::sim {
 namespace {
 
+/// A way over links of weight 1, with one flow.
+MaxMin::Way AddFlow(MaxMin* rates, const std::vector<int32_t>& links) {
+  std::vector<LinkUse> uses;
+  for (const int32_t link : links) uses.push_back({link, 1});
+  const MaxMin::Way way = rates->AddWay(uses);
+  rates->Add(way);
+  return way;
+}
+
 TEST(MaxMin, OneLinkIsSharedEqually) {
   MaxMin rates({12});
-  const auto a = rates.Add({0});
-  const auto b = rates.Add({0});
-  const auto c = rates.Add({0});
+  const auto a = AddFlow(&rates, {0});
+  const auto b = AddFlow(&rates, {0});
+  const auto c = AddFlow(&rates, {0});
   rates.Update();
   EXPECT_DOUBLE_EQ(rates.RateOf(a), 4);
   rates.Remove(b);
@@ -28,9 +37,9 @@ TEST(MaxMin, OneLinkIsSharedEqually) {
 //   link 1 (8):  long, y      long = y = 4 because link 1 fills first; x takes the 6 that link 0 has left
 TEST(MaxMin, ParkingLot) {
   MaxMin rates({10, 8});
-  const auto both = rates.Add({0, 1});
-  const auto x = rates.Add({0});
-  const auto y = rates.Add({1});
+  const auto both = AddFlow(&rates, {0, 1});
+  const auto x = AddFlow(&rates, {0});
+  const auto y = AddFlow(&rates, {1});
   rates.Update();
   EXPECT_DOUBLE_EQ(rates.RateOf(both), 4);
   EXPECT_DOUBLE_EQ(rates.RateOf(x), 6);
@@ -43,11 +52,11 @@ TEST(MaxMin, ParkingLot) {
 //   link 2 (2): d e        then:  e = 4/3
 TEST(MaxMin, BottlenecksInTurn) {
   MaxMin rates({1, 1, 2});
-  const auto a = rates.Add({0});
-  const auto b = rates.Add({0});
-  const auto c = rates.Add({0, 1});
-  const auto d = rates.Add({1, 2});
-  const auto e = rates.Add({2});
+  const auto a = AddFlow(&rates, {0});
+  const auto b = AddFlow(&rates, {0});
+  const auto c = AddFlow(&rates, {0, 1});
+  const auto d = AddFlow(&rates, {1, 2});
+  const auto e = AddFlow(&rates, {2});
   rates.Update();
   for (const auto flow : {a, b, c}) EXPECT_NEAR(rates.RateOf(flow), 1.0 / 3, 1e-12);
   EXPECT_NEAR(rates.RateOf(d), 2.0 / 3, 1e-12);
@@ -56,12 +65,32 @@ TEST(MaxMin, BottlenecksInTurn) {
 
 TEST(MaxMin, UpdateLeavesUnconnectedFlowsAlone) {
   MaxMin rates({5, 7});
-  const auto a = rates.Add({0});
+  const auto a = AddFlow(&rates, {0});
   rates.Update();
-  const auto b = rates.Add({1});
-  EXPECT_EQ(rates.Update(), std::vector<MaxMin::Flow>{b});
+  const auto b = AddFlow(&rates, {1});
+  EXPECT_EQ(rates.Update(), std::vector<MaxMin::Way>{b});
   EXPECT_DOUBLE_EQ(rates.RateOf(a), 5);
   EXPECT_DOUBLE_EQ(rates.RateOf(b), 7);
+}
+
+// Two flows of one way on a link of 12 that each loads twice, and a third that loads it once: 5 r = 12.
+TEST(MaxMin, WeightsCountFlowsOfAlikeLinks) {
+  MaxMin rates({12, 100});
+  const auto twice = rates.AddWay({{0, 2}, {1, 1}});
+  const auto once = rates.AddWay({{0, 1}});
+  rates.Add(twice);
+  rates.Add(twice);
+  rates.Add(once);
+  rates.Update();
+  EXPECT_DOUBLE_EQ(rates.RateOf(twice), 2.4);
+  EXPECT_DOUBLE_EQ(rates.RateOf(once), 2.4);
+  rates.Remove(twice);
+  rates.Add(twice);
+  EXPECT_TRUE(rates.Update().empty());  // as many came as went
+  rates.Remove(once);
+  rates.Update();
+  EXPECT_DOUBLE_EQ(rates.RateOf(twice), 3);
+  EXPECT_DOUBLE_EQ(rates.RateOf(once), 0);
 }
 
 /// Water rises in small steps; a flow stops when one of its links is full. Slow, and nothing like the solver.
@@ -93,7 +122,7 @@ TEST(MaxMin, AgreesWithWaterFillingAsFlowsComeAndGo) {
     const int64_t links = rng.Between(1, 6);
     for (int64_t i = 0; i < links; ++i) capacities.push_back(static_cast<double>(rng.Between(1, 8)));
     MaxMin rates(capacities);
-    std::vector<std::pair<MaxMin::Flow, std::vector<int32_t>>> alive;
+    std::vector<std::pair<MaxMin::Way, std::vector<int32_t>>> alive;
     for (int event = 0; event < 12; ++event) {
       if (!alive.empty() && rng.OneIn(3)) {
         const size_t victim = rng.Below(alive.size());
@@ -105,7 +134,7 @@ TEST(MaxMin, AgreesWithWaterFillingAsFlowsComeAndGo) {
           if (rng.OneIn(2)) path.push_back(link);
         }
         if (path.empty()) path.push_back(0);
-        alive.emplace_back(rates.Add(path), path);
+        alive.emplace_back(AddFlow(&rates, path), path);
       }
       rates.Update();
       std::vector<std::vector<int32_t>> flows;

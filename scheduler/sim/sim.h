@@ -28,7 +28,8 @@ struct SimOptions {
   double lane_GBps = 0;         // how fast a lane reads and writes; 0: no limit
   int32_t slices_max = 64;      // simulated slices of a chunk
   int64_t messages_max = 2'000'000;  // simulated messages; fewer slices are simulated when they would be more
-  bool record = false;               // keep intervals for ToChromeTrace
+  bool record = false;               // keep intervals, for pictures
+  bool fold = true;                  // one lane stands for all that cannot be told apart from it (symmetry.h)
 };
 
 /// One op working on one slice.
@@ -44,9 +45,18 @@ struct OpInterval {
 /// One message on its way.
 struct MessageInterval {
   ChannelId channel;
+  Rank rank;  // who sends it: its lane, and the op there
+  LaneId lane;
+  int32_t op = 0;
   int64_t bytes = 0;
   double start_us = 0;
   double end_us = 0;
+};
+
+/// A lane of a rank.
+struct RankLane {
+  Rank rank;
+  LaneId lane;
 };
 
 struct SimResult {
@@ -58,8 +68,14 @@ struct SimResult {
   std::vector<double> link_utilisation;  // bytes / (bandwidth x time)
   int64_t slices = 0;                    // of the longest chunk
   int64_t slices_simulated = 0;          // fewer when the run was cut short
-  std::vector<OpInterval> ops;           // of the simulated part
+  double simulated_us = 0;               // of the simulated slices alone: where the intervals end
+  int64_t lanes = 0;                     // of all ranks
+  int64_t lanes_simulated = 0;           // fewer where some stand for others
+  std::vector<OpInterval> ops;           // of the simulated slices and lanes
   std::vector<MessageInterval> messages;
+  std::vector<ChannelId>
+      channel_alike;                 // by channel of the plan: the simulated one that does the same at the same time
+  std::vector<RankLane> lane_alike;  // the same by lane, rank after rank
 };
 
 /// Bytes of one logical block of a regular collective when nccl-tests' size is `bytes`.
@@ -68,7 +84,15 @@ int64_t BlockBytes(Collective collective, int32_t rank_count, int64_t bytes);
 /// InvalidArgument when plan and topology do not fit; InternalError when the plan deadlocks, naming who waits.
 StatusOr<SimResult> Simulate(const Plan& plan, const Topology& topology, const SimOptions& options);
 
-/// Chrome / Perfetto trace (JSON): a process per rank with a thread per lane, and a process with a thread per channel.
-std::string ToChromeTrace(const Plan& plan, const SimResult& result);
+/// Chrome / Perfetto trace.
+struct ChromeTrace {
+  std::string json;     // a process per rank with a thread per lane, and a process with a thread per channel
+  int32_t ranks = 0;    // the first ranks, with the channels they send on
+  double until_us = 0;  // what begins later is left out
+};
+
+/// `result` with its intervals. At most `events_max` of them (each about 120 bytes): of so many ranks as fit, of the
+/// first alone up to some moment. What is simulated once for all that are alike is written for each of them.
+ChromeTrace ToChromeTrace(const Plan& plan, const SimResult& result, int64_t events_max = 200'000);
 
 }  // namespace mycel

@@ -184,6 +184,68 @@ TEST(Sim, ShortenedRunsAgreeWithWholeOnes) {
   }
 }
 
+/// A plan and whether lanes are expected to stand for others.
+struct FoldCase {
+  std::string topology;
+  const Planner& planner;
+  Collective collective;
+  int64_t bytes;
+  bool folds;
+};
+
+// One lane for all that are alike must not change the answer, nor may it be taken for others that are not alike.
+TEST(Sim, AlikeLanesAreSimulatedOnce) {
+  const FoldCase cases[] = {{"ring8", RingPlanner(), Collective::kAllGather, 8 << 20, false},
+                            {"ring5", RingPlanner(), Collective::kAllReduce, 5 << 20, true},
+                            {"dgx-a100-x2", DirectPlanner(), Collective::kAllToAll, 16 << 20, true},
+                            {"fullmesh-6", DirectPlanner(), Collective::kAllReduce, 6 << 20, true},
+                            {"dgx-a100", DirectPlanner(), Collective::kBroadcast, 4 << 20, false},
+                            {"ring5", RingPlanner(), Collective::kBroadcast, 9 << 20, false}};
+  for (const FoldCase& c : cases) {
+    SCOPED_TRACE(c.topology + " " + std::string(NameOf(c.collective)));
+    const Topology topology = Named(c.topology);
+    const Plan plan = MakePlan(c.planner, topology, c.collective);
+    SimOptions options = Bytes(c.bytes);
+    options.record = true;
+    const SimResult folded = Simulated(plan, topology, options);
+    options.fold = false;
+    const SimResult whole = Simulated(plan, topology, options);
+    EXPECT_EQ(whole.lanes, whole.lanes_simulated);
+    EXPECT_EQ(folded.lanes_simulated < folded.lanes, c.folds);
+    EXPECT_NEAR(folded.time_us, whole.time_us, whole.time_us * 1e-9);
+    // Message by message: the same times on the channel that stands for each.
+    std::vector<std::vector<double>> ends(plan.channels.size());
+    for (const MessageInterval& at : folded.messages) ends[at.channel.index()].push_back(at.end_us);
+    std::vector<size_t> seen(plan.channels.size());
+    for (const MessageInterval& at : whole.messages) {
+      const std::vector<double>& alike = ends[folded.channel_alike[at.channel.index()].index()];
+      ASSERT_LT(seen[at.channel.index()], alike.size());
+      EXPECT_NEAR(at.end_us, alike[seen[at.channel.index()]++], 1e-6);
+    }
+  }
+}
+
+// One cable of a ring is slower, or one rank's chunk is wider: nothing but what stays alike may be folded.
+TEST(Sim, WhatIsNotAlikeIsNotFolded) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed);
+    const int64_t n = rng.Between(3, 7);
+    std::vector<Rational> cables(static_cast<size_t>(n), Rational(8));
+    if (rng.OneIn(2)) cables[rng.Below(cables.size())] = Rational(rng.Between(1, 12));
+    const Topology star = Star(cables);
+    LowerOptions lower;
+    lower.lanes = static_cast<int32_t>(rng.Between(1, 3));
+    const Planner& planner = rng.OneIn(2) ? RingPlanner() : DirectPlanner();
+    const Plan plan = MakePlan(planner, star, Collective::kAllReduce, lower);
+    SimOptions options = Bytes(rng.Between(1, 1 << 20));
+    const double folded_us = Simulated(plan, star, options).time_us;
+    options.fold = false;
+    const double whole_us = Simulated(plan, star, options).time_us;
+    EXPECT_NEAR(folded_us, whole_us, whole_us * 1e-9);
+  }
+}
+
 TEST(Sim, UnevenDemandIsCoarsenedNotCut) {
   const Topology mesh = Named("fullmesh-3");
   PlanRequest request;
@@ -226,11 +288,25 @@ TEST(Sim, TraceHasEveryOpAndMessage) {
   SimOptions options = Bytes(3000);
   options.record = true;
   const SimResult result = Simulated(plan, ring, options);
-  const std::string trace = ToChromeTrace(plan, result);
-  size_t complete = 0;
-  for (size_t at = 0; (at = trace.find("\"ph\":\"X\"", at)) != std::string::npos; ++at) ++complete;
-  EXPECT_EQ(complete, result.ops.size() + result.messages.size());
-  EXPECT_EQ(result.messages.size(), 6u);  // two hops for each of three blocks
+  const ChromeTrace whole = ToChromeTrace(plan, result);
+  const std::string& trace = whole.json;
+  EXPECT_EQ(whole.ranks, 3);
+  const auto complete = [](const std::string& text) {
+    size_t count = 0;
+    for (size_t at = 0; (at = text.find("\"ph\":\"X\"", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  const size_t ops_of_rank = plan.ranks[0].lanes[0].ops.size();
+  EXPECT_EQ(complete(trace), 3 * ops_of_rank + 6);  // two hops for each of three blocks
+  // Too many events: fewer ranks, and of one rank only what comes first.
+  const ChromeTrace two = ToChromeTrace(plan, result, static_cast<int64_t>(2 * (ops_of_rank + 2)));
+  EXPECT_EQ(two.ranks, 2);
+  EXPECT_EQ(complete(two.json), 2 * (ops_of_rank + 2));
+  const ChromeTrace begin = ToChromeTrace(plan, result, 2);
+  EXPECT_EQ(begin.ranks, 1);
+  EXPECT_LT(begin.until_us, result.time_us);
+  EXPECT_LE(complete(begin.json), 2U);
+  EXPECT_GE(complete(begin.json), 1U);
   EXPECT_EQ(std::count(trace.begin(), trace.end(), '{'), std::count(trace.begin(), trace.end(), '}'));
   EXPECT_THAT(trace, HasSubstr("\"name\":\"0 to 1 #0\""));
   EXPECT_THAT(trace, ::testing::EndsWith("\n]}\n"));
