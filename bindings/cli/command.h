@@ -23,6 +23,7 @@ std::vector<Command> DeclareDiscovery(CLI::App& topo);    // of `topo`, called b
 std::vector<Command> DeclareCalibration(CLI::App& topo);  // likewise
 Command DeclareTopoDesign(CLI::App& topo);                // likewise
 std::vector<Command> DeclarePlan(CLI::App& root);
+Command DeclareShare(CLI::App& root);
 std::vector<Command> DeclareVerify(CLI::App& root);
 std::vector<Command> DeclareConvert(CLI::App& root);
 std::vector<Command> DeclareSim(CLI::App& root);

@@ -16,6 +16,7 @@ std::vector<Command> DeclareAll(CLI::App& root) {
                              DeclareInfo, DeclareStatus}) {
     for (Command& command : declare(root)) all.push_back(std::move(command));
   }
+  all.push_back(DeclareShare(root));
   return all;
 }
 

@@ -92,6 +92,12 @@ StatusOr<ExitCode> MakeAndReport(const PlanOptions& options) {
     } else {
       return in_network.status();
     }
+    const std::string& planner = made.choice.plan.planner;
+    if (planner == "timeflow" || planner == "timeflow/whole") {
+      PlanRequest same = request;
+      same.variant = planner == "timeflow" ? "" : "whole";
+      MYCEL_ASSIGN_OR_RETURN(report.epochs, timeflow::TimeFactsOf(topology, same));
+    }
     if (PlannerName(made.choice.plan) == "bfb") {
       MYCEL_ASSIGN_OR_RETURN(report.steps, StepCostOf(made.choice.schedule, topology));
     }

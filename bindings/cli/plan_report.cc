@@ -136,6 +136,13 @@ std::string PlanJson(const PlanReport& report) {
                     {"bound", report.flow->bound.ToString()},
                     {"gap", report.flow->gap()}};
   }
+  if (report.epochs) {
+    json["epochs"] = {{"count", report.epochs->epochs},
+                      {"bound", report.epochs->bound},
+                      {"ns", report.epochs->epoch_ns.ToString()},
+                      {"chunks", report.epochs->chunks},
+                      {"rounds", report.epochs->rounds}};
+  }
   json["verified"] = made.verified.ok();
   json["plan_ms"] = made.plan_ms;
   if (report.request.collective == Collective::kAllToAllV) {
@@ -184,6 +191,14 @@ std::string PlanText(const PlanReport& report) {
                            GapText(report.flow->inv_x, report.flow->bound) + " above its proof (" +
                            std::string(NameOf(report.flow->method)) + ", " + Counted(report.flow->rounds, "round") +
                            ")"});
+  }
+  if (report.epochs) {
+    const timeflow::TimeFacts& epochs = *report.epochs;
+    facts.Add({"epochs",
+               std::to_string(epochs.epochs) + " of " + Duration(epochs.epoch_ns.ToDouble() / 1e3) +
+                   (epochs.epochs == epochs.bound ? ", no fewer possible"
+                                                  : ", no fewer than " + std::to_string(epochs.bound) + " possible") +
+                   " with blocks cut into " + Counted(epochs.chunks, "chunk")});
   }
   facts.Add({"program", ShapeText(plan)});
   if (v) {

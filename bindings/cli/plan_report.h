@@ -12,6 +12,7 @@
 #include "scheduler/bound/in_network.h"
 #include "scheduler/flow/concurrent_flow.h"
 #include "scheduler/graph/throughput_bound.h"
+#include "scheduler/timeflow/timeflow.h"
 
 namespace mycel::cli {
 
@@ -26,6 +27,8 @@ struct PlanReport {
   std::optional<StepCost> steps = std::nullopt;
   /// Planner flow only: the flow that its paths were cut from, and what it proves.
   std::optional<flow::FlowFacts> flow = std::nullopt;
+  /// Planner timeflow only, where it searched: epochs, and the bound that proves them.
+  std::optional<timeflow::TimeFacts> epochs = std::nullopt;
   /// What the topology's switches that copy or reduce would be worth; no plan uses them. Nothing when there are none.
   std::optional<InNetwork> in_network = std::nullopt;
   std::string in_network_unknown = {};  // why it could not be computed

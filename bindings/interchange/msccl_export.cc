@@ -364,7 +364,7 @@ StatusOr<Algorithm> ExportPlan(const Plan& plan, const Limits& limits) {
   return Impossible("the plan does not run with the " +
                     std::to_string(FifoSlotsOf(plan.protocol == Protocol::kInline ? Proto::kLl : Proto::kSimple)) +
                     " messages that an MSCCL connection holds: " + StatusMessage(problem) +
-                    "; plan with --planner ring or direct");
+                    "; plan with another planner, such as flow or direct");
 }
 
 }  // namespace mycel::msccl

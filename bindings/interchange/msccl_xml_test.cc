@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/interchange/msccl_export.h"
+#include "bindings/interchange/msccl_text_testing.h"
 #include "bindings/interchange/msccl_xml.h"
 #include "bindings/interchange/plan_file.h"
 #include "core/plan/run_check.h"
@@ -15,6 +16,10 @@
 namespace mycel {
 namespace {
 
+using msccl_text::Algo;
+using msccl_text::Block;
+using msccl_text::Gpu;
+using msccl_text::Step;
 using testing::HasSubstr;
 
 /// Allgather of two ranks: each copies its own chunk and exchanges it.
@@ -40,30 +45,6 @@ constexpr char kAllGather[] = R"(<algo name="pair" proto="Simple" nchannels="1" 
   </gpu>
 </algo>
 )";
-
-std::string Step(int s, const std::string& type, const std::string& source, int source_offset,
-                 const std::string& target, int target_offset, int count = 1, int dep_block = -1, int dep_step = -1,
-                 bool has_dependents = false) {
-  return "<step s=\"" + std::to_string(s) + "\" type=\"" + type + "\" srcbuf=\"" + source + "\" srcoff=\"" +
-         std::to_string(source_offset) + "\" dstbuf=\"" + target + "\" dstoff=\"" + std::to_string(target_offset) +
-         "\" cnt=\"" + std::to_string(count) + "\" depid=\"" + std::to_string(dep_block) + "\" deps=\"" +
-         std::to_string(dep_step) + "\" hasdep=\"" + (has_dependents ? "1" : "0") + "\"/>\n";
-}
-std::string Block(int id, int send, int recv, int channel, const std::string& steps) {
-  return "<tb id=\"" + std::to_string(id) + "\" send=\"" + std::to_string(send) + "\" recv=\"" + std::to_string(recv) +
-         "\" chan=\"" + std::to_string(channel) + "\">\n" + steps + "</tb>\n";
-}
-std::string Gpu(int id, int input, int output, int scratch, const std::string& blocks) {
-  return "<gpu id=\"" + std::to_string(id) + "\" i_chunks=\"" + std::to_string(input) + "\" o_chunks=\"" +
-         std::to_string(output) + "\" s_chunks=\"" + std::to_string(scratch) + "\">\n" + blocks + "</gpu>\n";
-}
-std::string Algo(const std::string& collective, int ranks, int chunks, int channels, bool in_place, bool out_of_place,
-                 const std::string& gpus) {
-  return "<algo name=\"hand\" proto=\"Simple\" nchannels=\"" + std::to_string(channels) + "\" nchunksperloop=\"" +
-         std::to_string(chunks) + "\" ngpus=\"" + std::to_string(ranks) + "\" coll=\"" + collective + "\" inplace=\"" +
-         (in_place ? "1" : "0") + "\" outofplace=\"" + (out_of_place ? "1" : "0") +
-         "\" minBytes=\"0\" maxBytes=\"0\">\n" + gpus + "</algo>\n";
-}
 
 /// Ring allreduce in place: o_chunks is 0, everything happens in the input buffer.
 std::string RingAllReduceInPlace(int n) {

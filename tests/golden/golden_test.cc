@@ -44,6 +44,8 @@ const Golden kGoldens[] = {
     {"a100_reduce_scatter", "dgx-a100", "direct", "", Collective::kReduceScatter},
     {"grid2x3_allgather_breadth_first", "mesh-2x3", "bfb", "", Collective::kAllGather},
     {"grid2x2_allreduce_breadth_first_whole", "mesh-2x2", "bfb", "whole", Collective::kAllReduce},
+    {"grid2x3_allgather_timed", "mesh-2x3", "timeflow", "", Collective::kAllGather},
+    {"grid2x2_alltoall_timed_whole", "mesh-2x2", "timeflow", "whole", Collective::kAllToAll},
 };
 
 StatusOr<std::string> TextOf(const Golden& golden) {
