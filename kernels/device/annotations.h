@@ -1,0 +1,15 @@
+// Where a function runs and where a variable lives, for sources that g++, nvcc and hipcc compile alike.
+#pragma once
+
+#if defined(__CUDACC__)
+#define MYCEL_DEVICE __device__
+#define MYCEL_BLOCK_SHARED __shared__
+#elif defined(__HIP__)
+#define MYCEL_DEVICE __attribute__((device))
+#define MYCEL_BLOCK_SHARED __attribute__((shared))
+#else
+/// The function runs on the device that the source is compiled for.
+#define MYCEL_DEVICE
+/// One variable for all threads of a block; on the host, whose blocks are one thread, a variable like any other.
+#define MYCEL_BLOCK_SHARED
+#endif
