@@ -108,7 +108,7 @@ struct DeviceLaunch {
   uint32_t element_bytes;
   Protocol protocol;
   DataType type;
-  ReduceOp op;  // kPreMulSum: as kSum; kUser: not here
+  ReduceOp op;       // kPreMulSum: as kSum; kUser: not here
   uint8_t combines;  // 1: what DeviceEntryName was asked with
 };
 static_assert(sizeof(DeviceLaunch) <= 256 && std::is_trivially_copyable_v<DeviceLaunch>);

@@ -13,3 +13,10 @@
 /// One variable for all threads of a block; on the host, whose blocks are one thread, a variable like any other.
 #define MYCEL_BLOCK_SHARED
 #endif
+
+/// Before a loop of few, known rounds over registers.
+#if defined(__CUDACC__) || defined(__HIP__)
+#define MYCEL_UNROLL _Pragma("unroll")
+#else
+#define MYCEL_UNROLL
+#endif

@@ -30,6 +30,11 @@ struct StorageOf;
   };
 #include "core/plan/types.def"
 
+template <DataType kType>
+inline constexpr bool kIsFloating =
+    kType == DataType::kFloat32 || kType == DataType::kFloat64 || kType == DataType::kFloat16 ||
+    kType == DataType::kBfloat16 || kType == DataType::kFloat8e4m3 || kType == DataType::kFloat8e5m2;
+
 // ---- Floating types: widen to float (float64: itself), narrow at the end; NaN becomes the type's one NaN.
 
 template <typename D, DataType kType>
@@ -158,14 +163,18 @@ struct WrappingRule {
   using Storage = T;
   static constexpr bool kIs64 = sizeof(T) == 8;
   using Acc = decltype([] {
-    if constexpr (kIs64) return uint64_t{0};
-    else return uint32_t{0};
+    if constexpr (kIs64)
+      return uint64_t{0};
+    else
+      return uint32_t{0};
   }());
   static constexpr int kUnroll = kVectorsInFlight<T>;
   MYCEL_DEVICE static Acc Widen(T value) { return static_cast<Acc>(value); }
   MYCEL_DEVICE static Acc Combine(Acc a, Acc b) {
-    if constexpr (kOp == ReduceOp::kProd) return a * b;
-    else return a + b;
+    if constexpr (kOp == ReduceOp::kProd)
+      return a * b;
+    else
+      return a + b;
   }
   MYCEL_DEVICE static T Narrow(Acc acc, int32_t /*rank_count*/) { return static_cast<T>(acc); }
 };
@@ -177,8 +186,10 @@ struct ChoosingRule {
   static constexpr int kUnroll = kVectorsInFlight<T>;
   MYCEL_DEVICE static T Widen(T value) { return value; }
   MYCEL_DEVICE static T Combine(T a, T b) {
-    if constexpr (kOp == ReduceOp::kMax) return a < b ? b : a;
-    else return b < a ? b : a;
+    if constexpr (kOp == ReduceOp::kMax)
+      return a < b ? b : a;
+    else
+      return b < a ? b : a;
   }
   MYCEL_DEVICE static T Narrow(T acc, int32_t /*rank_count*/) { return acc; }
 };
@@ -189,14 +200,19 @@ struct AverageRule {
   using Storage = T;
   static constexpr bool kSigned = IntegerLimits<T>::kSigned;
   using Acc = decltype([] {
-    if constexpr (sizeof(T) <= 2) return int32_t{0};
-    else if constexpr (kSigned) return int64_t{0};
-    else return uint64_t{0};
+    if constexpr (sizeof(T) <= 2)
+      return int32_t{0};
+    else if constexpr (kSigned)
+      return int64_t{0};
+    else
+      return uint64_t{0};
   }());
   static constexpr int kUnroll = 1;
   MYCEL_DEVICE static Acc Widen(T value) { return value; }
   MYCEL_DEVICE static Acc Combine(Acc a, Acc b) { return a + b; }
-  MYCEL_DEVICE static T Narrow(Acc acc, int32_t rank_count) { return static_cast<T>(acc / static_cast<Acc>(rank_count)); }
+  MYCEL_DEVICE static T Narrow(Acc acc, int32_t rank_count) {
+    return static_cast<T>(acc / static_cast<Acc>(rank_count));
+  }
 };
 
 template <typename T>
@@ -225,9 +241,12 @@ struct BitwiseRule {
   static constexpr int kUnroll = kVectorsInFlight<T>;
   MYCEL_DEVICE static T Widen(T value) { return value; }
   MYCEL_DEVICE static T Combine(T a, T b) {
-    if constexpr (kOp == ReduceOp::kBand) return static_cast<T>(a & b);
-    else if constexpr (kOp == ReduceOp::kBor) return static_cast<T>(a | b);
-    else return static_cast<T>(a ^ b);
+    if constexpr (kOp == ReduceOp::kBand)
+      return static_cast<T>(a & b);
+    else if constexpr (kOp == ReduceOp::kBor)
+      return static_cast<T>(a | b);
+    else
+      return static_cast<T>(a ^ b);
   }
   MYCEL_DEVICE static T Narrow(T acc, int32_t /*rank_count*/) { return acc; }
 };

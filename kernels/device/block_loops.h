@@ -2,9 +2,9 @@
 // of them in flight in each thread, one read for any number of outputs.
 //
 // Vectors need all operands to lie alike to a multiple of 16: then the few elements before the first multiple and after
-// the last are done one by one, the rest in vectors. Operands that lie otherwise (a chunk that begins at any element of a
-// user's buffer, beside a slot) go by words of 4 or 8 bytes, or by elements. Combining needs operands that lie at multiples
-// of their element, copying nothing.
+// the last are done one by one, the rest in vectors. Operands that lie otherwise (a chunk that begins at any element of
+// a user's buffer, beside a slot) go by words of 4 or 8 bytes, or by elements. Combining needs operands that lie at
+// multiples of their element, copying nothing.
 #pragma once
 
 #include <bit>
@@ -59,54 +59,55 @@ MYCEL_DEVICE inline void MoveWords(const BlockOperands& block, const void* first
                                    int64_t stride) {
   using Rule = typename RuleFor<AnyRule, kBytes>::Type;
   Words<kBytes> words[kCount];
-#pragma unroll
+  MYCEL_UNROLL
   for (int u = 0; u < kCount; ++u) words[u] = LoadAt<D, kBytes>(first, at + u * stride);
   if constexpr (!kIsCopy<Rule>) {
     using T = typename Rule::Storage;
     constexpr int kElements = kBytes / static_cast<int>(sizeof(T));
     typename Rule::Acc acc[kCount * kElements];
-#pragma unroll
+    MYCEL_UNROLL
     for (int u = 0; u < kCount; ++u) {
       const auto elements = std::bit_cast<ElementsOf<T, kBytes>>(words[u]);
-#pragma unroll
+      MYCEL_UNROLL
       for (int e = 0; e < kElements; ++e) acc[u * kElements + e] = Rule::Widen(elements.element[e]);
     }
     for (int i = 1; i < block.input_count; ++i) {
       const void* input = block.inputs[i];
-#pragma unroll
+      MYCEL_UNROLL
       for (int u = 0; u < kCount; ++u) words[u] = LoadAt<D, kBytes>(input, at + u * stride);
-#pragma unroll
+      MYCEL_UNROLL
       for (int u = 0; u < kCount; ++u) {
         const auto elements = std::bit_cast<ElementsOf<T, kBytes>>(words[u]);
-#pragma unroll
+        MYCEL_UNROLL
         for (int e = 0; e < kElements; ++e) {
           typename Rule::Acc& sum = acc[u * kElements + e];
           sum = Rule::Combine(sum, Rule::Widen(elements.element[e]));
         }
       }
     }
-#pragma unroll
+    MYCEL_UNROLL
     for (int u = 0; u < kCount; ++u) {
       ElementsOf<T, kBytes> elements;
-#pragma unroll
+      MYCEL_UNROLL
       for (int e = 0; e < kElements; ++e) {
         elements.element[e] = Rule::Narrow(acc[u * kElements + e], block.rank_count);
       }
       words[u] = std::bit_cast<Words<kBytes>>(elements);
     }
   }
-#pragma unroll
+  MYCEL_UNROLL
   for (int u = 0; u < kCount; ++u) {
     D::template Store<kBytes>(static_cast<std::byte*>(target) + at + u * stride, words[u]);
   }
   for (int j = 1; j < block.output_count; ++j) {
     auto* output = static_cast<std::byte*>(block.outputs[j]);
-#pragma unroll
+    MYCEL_UNROLL
     for (int u = 0; u < kCount; ++u) D::template Store<kBytes>(output + at + u * stride, words[u]);
   }
 }
 
-/// Bytes [begin, end), a multiple of kBytes, all operands at multiples of kBytes there: the threads take a word in turn.
+/// Bytes [begin, end), a multiple of kBytes, all operands at multiples of kBytes there: the threads take a word in
+/// turn.
 template <typename D, typename Rule, int kBytes, int kUnroll>
 MYCEL_DEVICE inline void MoveRange(const BlockOperands& block, int64_t begin, int64_t end) {
   const void* first = block.inputs[0];
@@ -172,13 +173,10 @@ MYCEL_DEVICE inline void BlockCopy(const BlockOperands& block, size_t bytes) {
 template <typename D, DataType kType>
 MYCEL_DEVICE inline void BlockApply(ReduceOp op, bool finish, const BlockOperands& block, size_t count) {
   using T = typename StorageOf<kType>::Type;
-  constexpr bool kFloating = kType == DataType::kFloat32 || kType == DataType::kFloat64 ||
-                             kType == DataType::kFloat16 || kType == DataType::kBfloat16 ||
-                             kType == DataType::kFloat8e4m3 || kType == DataType::kFloat8e5m2;
   const auto bytes = static_cast<int64_t>(count * sizeof(T));
   const bool divides = op == ReduceOp::kAvg && finish;
   if (block.input_count == 1 && !divides) return BlockCopy<D>(block, static_cast<size_t>(bytes));
-  if constexpr (kFloating) {
+  if constexpr (kIsFloating<kType>) {
     if (op == ReduceOp::kProd) return MoveBlock<D, FloatingRule<D, kType, ReduceOp::kProd, false>>(block, bytes);
     if (op == ReduceOp::kMax) return MoveBlock<D, FloatingRule<D, kType, ReduceOp::kMax, false>>(block, bytes);
     if (op == ReduceOp::kMin) return MoveBlock<D, FloatingRule<D, kType, ReduceOp::kMin, false>>(block, bytes);
@@ -192,8 +190,10 @@ MYCEL_DEVICE inline void BlockApply(ReduceOp op, bool finish, const BlockOperand
     if (op == ReduceOp::kBor) return MoveBlock<D, BitwiseRule<T, ReduceOp::kBor>>(block, bytes);
     if (op == ReduceOp::kBxor) return MoveBlock<D, BitwiseRule<T, ReduceOp::kBxor>>(block, bytes);
     if (divides) {
-      if constexpr (sizeof(T) == 8) return MoveBlock<D, WideAverageRule<T>>(block, bytes);
-      else return MoveBlock<D, AverageRule<T>>(block, bytes);
+      if constexpr (sizeof(T) == 8)
+        return MoveBlock<D, WideAverageRule<T>>(block, bytes);
+      else
+        return MoveBlock<D, AverageRule<T>>(block, bytes);
     }
     return MoveBlock<D, WrappingRule<T, ReduceOp::kSum>>(block, bytes);
   }

@@ -31,8 +31,8 @@ struct CudaDevicePolicy {
   __device__ static uint64_t LoadAcquire(const std::atomic<uint64_t>& word) {
     return Ref<cuda::thread_scope_system>(word).load(cuda::std::memory_order_acquire);
   }
-  /// release, system scope: pairs with LoadAcquire by the peer; publishes what this thread wrote, and what its block wrote
-  /// before the last barrier.
+  /// release, system scope: pairs with LoadAcquire by the peer; publishes what this thread wrote, and what its block
+  /// wrote before the last barrier.
   __device__ static void StoreRelease(std::atomic<uint64_t>& word, uint64_t value) {
     Ref<cuda::thread_scope_system>(word).store(value, cuda::std::memory_order_release);
   }
@@ -53,7 +53,8 @@ struct CudaDevicePolicy {
   /// relaxed, device scope: only one thread is told that the word was zero, and what it writes then is published by
   /// StoreFlagRelease.
   __device__ static bool Claim(uint32_t& word) {
-    return cuda::atomic_ref<uint32_t, cuda::thread_scope_device>(word).exchange(1, cuda::std::memory_order_relaxed) == 0;
+    return cuda::atomic_ref<uint32_t, cuda::thread_scope_device>(word).exchange(1, cuda::std::memory_order_relaxed) ==
+           0;
   }
   /// release, system scope: pairs with the host's acquire load of DeviceReport::code.
   __device__ static void StoreFlagRelease(uint32_t& word, uint32_t value) {
@@ -65,8 +66,8 @@ struct CudaDevicePolicy {
   __device__ static void Relax() {}
   /// Nothing: those who wait for a device do not sleep on a bell, and no device may ring one (it is a system call).
   __device__ static void Notify(Bell* /*bell*/) {}
-  /// As global memory, which is what ours and a peer's is: one instruction each. volatile: they stay where they are among
-  /// each other and the barriers.
+  /// As global memory, which is what ours and a peer's is: one instruction each. volatile: they stay where they are
+  /// among each other and the barriers.
   template <int kBytes>
   __device__ static Words<kBytes> Load(const std::byte* from) {
     Words<kBytes> words;
@@ -135,8 +136,7 @@ struct CudaDevicePolicy {
 
   template <cuda::thread_scope kScope>
   __device__ static cuda::atomic_ref<uint64_t, kScope> Ref(const std::atomic<uint64_t>& word) {
-    return cuda::atomic_ref<uint64_t, kScope>(
-        *reinterpret_cast<uint64_t*>(const_cast<std::atomic<uint64_t>*>(&word)));
+    return cuda::atomic_ref<uint64_t, kScope>(*reinterpret_cast<uint64_t*>(const_cast<std::atomic<uint64_t>*>(&word)));
   }
 };
 

@@ -38,8 +38,8 @@ struct HipDevicePolicy {
   __device__ static uint64_t LoadAcquire(const std::atomic<uint64_t>& word) {
     return __hip_atomic_load(Plain(word), __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM);
   }
-  /// release, system scope: pairs with LoadAcquire by the peer; publishes what this thread wrote, and what its block wrote
-  /// before BarrierBeforePublish.
+  /// release, system scope: pairs with LoadAcquire by the peer; publishes what this thread wrote, and what its block
+  /// wrote before BarrierBeforePublish.
   __device__ static void StoreRelease(std::atomic<uint64_t>& word, uint64_t value) {
     __hip_atomic_store(Plain(word), value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM);
   }
@@ -73,16 +73,15 @@ struct HipDevicePolicy {
   /// As global memory, which is what ours and a peer's is: one instruction each.
   template <int kBytes>
   __device__ static Words<kBytes> Load(const std::byte* from) {
-    return __builtin_bit_cast(Words<kBytes>, *reinterpret_cast<const Global<kBytes>*>(reinterpret_cast<uintptr_t>(from)));
+    return __builtin_bit_cast(Words<kBytes>,
+                              *reinterpret_cast<const Global<kBytes>*>(reinterpret_cast<uintptr_t>(from)));
   }
   template <int kBytes>
   __device__ static void Store(std::byte* to, const Words<kBytes>& words) {
     *reinterpret_cast<Global<kBytes>*>(reinterpret_cast<uintptr_t>(to)) = __builtin_bit_cast(Vector<kBytes>, words);
   }
   /// The conversions of _Float16 are IEEE's, to nearest even, subnormal numbers kept: what host.h computes.
-  __device__ static float FloatOfHalf(uint16_t bits) {
-    return static_cast<float>(__builtin_bit_cast(_Float16, bits));
-  }
+  __device__ static float FloatOfHalf(uint16_t bits) { return static_cast<float>(__builtin_bit_cast(_Float16, bits)); }
   __device__ static uint16_t HalfOfFloat(float value) {
     return __builtin_bit_cast(uint16_t, static_cast<_Float16>(value));
   }

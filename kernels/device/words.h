@@ -31,6 +31,24 @@ struct alignas(16) WordsOf<16> {
 template <int kBytes>
 using Words = WordsOf<kBytes>;
 
+/// An integer of so many bytes.
+template <int kBytes>
+struct BitsOf {
+  using Type = uint64_t;
+};
+template <>
+struct BitsOf<4> {
+  using Type = uint32_t;
+};
+template <>
+struct BitsOf<2> {
+  using Type = uint16_t;
+};
+template <>
+struct BitsOf<1> {
+  using Type = uint8_t;
+};
+
 /// The same bytes as elements.
 template <typename T, int kBytes>
 struct ElementsOf {

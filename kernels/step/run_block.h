@@ -1,9 +1,10 @@
-// What one block of a GPU does in a launch, and what a scale kernel's blocks do: the body of every kernel, also run on the
-// host (kernels/device/run_on_host.h).
+// What one block of a GPU does in a launch, and what a scale kernel's blocks do: the body of every kernel, also run on
+// the host (kernels/device/run_on_host.h).
 //
-// A block runs its lanes turn by turn until all are done, then goes on with the next launch of the chain when the lanes of
-// this one are done in all blocks. A lane that waits does so in LocateOperands, where the operand threads poll, each its
-// operands, and the others stand at a barrier; now and then the block comes back here and looks whether it is to give up.
+// A block runs its lanes turn by turn until all are done, then goes on with the next launch of the chain when the lanes
+// of this one are done in all blocks. A lane that waits does so in LocateOperands, where the operand threads poll, each
+// its operands, and the others stand at a barrier; now and then the block comes back here and looks whether it is to
+// give up.
 #pragma once
 
 #include <cstddef>

@@ -21,6 +21,14 @@ MYCEL_DEVICE inline bool HasCredit(ChannelEnd& end, int32_t slot_count) {
   return end.step - end.released_seen < static_cast<uint64_t>(slot_count);
 }
 
+/// The same answer for one who only looks.
+template <typename D>
+MYCEL_DEVICE inline bool WouldHaveCredit(const ChannelEnd& end, int32_t slot_count) {
+  // acquire: as in HasCredit; nothing is written on the strength of it.
+  const uint64_t released = D::LoadAcquire(end.release->released);
+  return end.drain ? released == end.step : end.step - released < static_cast<uint64_t>(slot_count);
+}
+
 MYCEL_DEVICE inline SlotHeader& HeaderOf(const ChannelEnd& end) { return end.headers[end.step % kSlotCountMax]; }
 
 /// Where in the ring the payload of `end.step` lies, in bytes.

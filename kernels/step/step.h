@@ -279,9 +279,9 @@ MYCEL_DEVICE inline int32_t BlockingChannel(const L& launch, const BoundInstruct
   const BoundOperand* operands = launch.OperandsOf(in);
   for (int i = 0; i < in.inputs + in.outputs; ++i) {
     if (operands[i].base != OperandBase::kChannel) continue;
-    ChannelEnd copy = launch.ChannelOf(operands[i].channel);
+    const ChannelEnd& end = launch.ChannelOf(operands[i].channel);
     *receives = i < in.inputs;
-    const bool open = *receives ? IsReady<D>(copy) : HasCredit<D>(copy, launch.slot_count());
+    const bool open = *receives ? IsReady<D>(end) : WouldHaveCredit<D>(end, launch.slot_count());
     if (!open) return operands[i].channel;
   }
   return -1;
