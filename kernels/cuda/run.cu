@@ -1,9 +1,15 @@
-// The kernels that run programs, one source for each: compiled once for MYCEL_ELEMENT_TYPE, once with MYCEL_BYTES, which
-// has no arithmetic, and once for all types' scaling (scale.cu).
+// Every CUDA kernel. Compiled once for each type (MYCEL_ELEMENT_TYPE, MYCEL_ENTRY), once for what has no arithmetic
+// (MYCEL_BYTES) and once for scaling (MYCEL_SCALE): images of their own, so that a process loads what it runs.
 #include "kernels/device/cuda.h"
+#include "kernels/device/scale.h"
 #include "kernels/step/run_block.h"
 
-#if defined(MYCEL_BYTES)
+#if defined(MYCEL_SCALE)
+extern "C" __global__ void __launch_bounds__(mycel::kDeviceBlockThreads)
+    mycel_scale(const __grid_constant__ mycel::DeviceScale scale) {
+  mycel::ScaleBlock<mycel::CudaDevicePolicy>(scale, blockIdx.x, gridDim.x);
+}
+#elif defined(MYCEL_BYTES)
 extern "C" __global__ void __launch_bounds__(mycel::kDeviceBlockThreads, 1)
     mycel_run_bytes(const __grid_constant__ mycel::DeviceLaunch launch) {
   mycel::step::RunBlock<mycel::CudaDevicePolicy, mycel::DataType::kUint8, false>(
