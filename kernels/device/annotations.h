@@ -20,3 +20,10 @@
 #else
 #define MYCEL_UNROLL
 #endif
+
+/// Before a loop over operands or memory, whose rounds a GPU compiler would copy for nothing: it only costs code.
+#if defined(__CUDACC__) || defined(__HIP__)
+#define MYCEL_ROLLED _Pragma("unroll 1")
+#else
+#define MYCEL_ROLLED
+#endif

@@ -71,6 +71,7 @@ MYCEL_DEVICE inline void MoveWords(const BlockOperands& block, const void* first
       MYCEL_UNROLL
       for (int e = 0; e < kElements; ++e) acc[u * kElements + e] = Rule::Widen(elements.element[e]);
     }
+    MYCEL_ROLLED
     for (int i = 1; i < block.input_count; ++i) {
       const void* input = block.inputs[i];
       MYCEL_UNROLL
@@ -99,6 +100,7 @@ MYCEL_DEVICE inline void MoveWords(const BlockOperands& block, const void* first
   for (int u = 0; u < kCount; ++u) {
     D::template Store<kBytes>(static_cast<std::byte*>(target) + at + u * stride, words[u]);
   }
+  MYCEL_ROLLED
   for (int j = 1; j < block.output_count; ++j) {
     auto* output = static_cast<std::byte*>(block.outputs[j]);
     MYCEL_UNROLL
@@ -115,10 +117,12 @@ MYCEL_DEVICE inline void MoveRange(const BlockOperands& block, int64_t begin, in
   const int64_t stride = static_cast<int64_t>(D::Threads()) * kBytes;
   int64_t at = begin + static_cast<int64_t>(D::Thread()) * kBytes;
   if constexpr (kUnroll > 1) {
+    MYCEL_ROLLED
     for (; at + (kUnroll - 1) * stride < end; at += kUnroll * stride) {
       MoveWords<D, Rule, kBytes, kUnroll>(block, first, target, at, stride);
     }
   }
+  MYCEL_ROLLED
   for (; at < end; at += stride) MoveWords<D, Rule, kBytes, 1>(block, first, target, at, stride);
 }
 
@@ -126,7 +130,9 @@ MYCEL_DEVICE inline void MoveRange(const BlockOperands& block, int64_t begin, in
 MYCEL_DEVICE inline uintptr_t UnlikeBits(const BlockOperands& block) {
   const auto first = reinterpret_cast<uintptr_t>(block.outputs[0]);
   uintptr_t unlike = 0;
+  MYCEL_ROLLED
   for (int i = 0; i < block.input_count; ++i) unlike |= reinterpret_cast<uintptr_t>(block.inputs[i]) ^ first;
+  MYCEL_ROLLED
   for (int j = 1; j < block.output_count; ++j) unlike |= reinterpret_cast<uintptr_t>(block.outputs[j]) ^ first;
   return unlike;
 }
@@ -144,6 +150,7 @@ MYCEL_DEVICE inline void MoveAll(const BlockOperands& block, int64_t bytes) {
     const int64_t tail = head + (bytes - head) / kBytes * kBytes;
     MoveRange<D, Rule, kBytes, kUnroll>(block, head, tail);
     // The edges, less than two words, by as many threads as there are elements.
+    MYCEL_ROLLED
     for (int64_t at = static_cast<int64_t>(D::Thread()) * kElement; at < head + (bytes - tail);
          at += static_cast<int64_t>(D::Threads()) * kElement) {
       MoveWords<D, Rule, kElement, 1>(block, block.inputs[0], block.outputs[0], at < head ? at : at - head + tail, 0);
@@ -159,7 +166,7 @@ MYCEL_DEVICE inline void MoveBlock(const BlockOperands& block, int64_t bytes) {
   if constexpr (kElement < 4) {
     if (unlike % 4 == 0) return MoveAll<D, Rule, 4, Rule::kUnroll>(block, bytes);
   }
-  MoveAll<D, Rule, kElement, Rule::kUnroll>(block, bytes);
+  MoveAll < D, Rule, kElement, kElement<4 ? 1 : Rule::kUnroll>(block, bytes);
 }
 
 /// outputs[j] = inputs[0], plain bytes of any alignment.

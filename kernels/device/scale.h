@@ -40,7 +40,9 @@ MYCEL_DEVICE inline void ScaleShare(const DeviceScale& scale, int64_t thread, in
   int64_t head = (from ^ to) % 16 == 0 ? static_cast<int64_t>((0 - to) % 16) : bytes;
   if (head > bytes) head = bytes;
   const int64_t tail = head + (bytes - head) / 16 * 16;
+  MYCEL_ROLLED
   for (int64_t at = head + thread * 16; at < tail; at += threads * 16) ScaleWords<D, Rule, 16>(scale, factor, at);
+  MYCEL_ROLLED
   for (int64_t at = thread * kElement; at < head + (bytes - tail); at += threads * kElement) {
     ScaleWords<D, Rule, kElement>(scale, factor, at < head ? at : at - head + tail);
   }

@@ -97,6 +97,7 @@ MYCEL_DEVICE inline int PlaceOfOutput(const L& launch, const SliceView& view, in
   if (!IsDirect(launch, view)) return i;
   const BoundOperand* outputs = view.operands + view.instruction->inputs;
   int place = 0;
+  MYCEL_ROLLED
   for (int j = 0; j < i; ++j) place += outputs[j].base != OperandBase::kChannel ? 1 : 0;
   return place;
 }
@@ -125,7 +126,9 @@ template <typename D, typename L>
 MYCEL_DEVICE inline SliceEvent LocateOperands(L& launch, const SliceView& view, SliceTable& table) {
   const int inputs = view.instruction->inputs;
   const int operands = inputs + view.instruction->outputs;
+  MYCEL_ROLLED
   for (int i = D::Thread(); i < operands; i += D::OperandThreads()) {
+    MYCEL_ROLLED
     for (int spins = 0;; ++spins) {
       const SliceEvent event =
           i < inputs ? LocateInput<D>(launch, view, i, table) : LocateOutput<D>(launch, view, i - inputs, table);
@@ -206,6 +209,7 @@ MYCEL_DEVICE inline const void* DirectSource(const L& launch, const SliceView& v
 template <typename D, typename L>
 MYCEL_DEVICE inline void PublishAndRelease(L& launch, const SliceView& view, const SliceTable& table) {
   const BoundInstruction& in = *view.instruction;
+  MYCEL_ROLLED
   for (int i = in.inputs + D::Thread(); i < in.inputs + in.outputs; i += D::OperandThreads()) {
     const BoundOperand& operand = view.operands[i];
     if (operand.base != OperandBase::kChannel) continue;
@@ -221,6 +225,7 @@ MYCEL_DEVICE inline void PublishAndRelease(L& launch, const SliceView& view, con
     }
     Publish<D>(end, view.bytes);
   }
+  MYCEL_ROLLED
   for (int i = D::Thread(); i < in.inputs; i += D::OperandThreads()) {
     const BoundOperand& operand = view.operands[i];
     if (operand.base != OperandBase::kChannel) continue;
@@ -255,6 +260,7 @@ MYCEL_DEVICE inline SliceEvent RunSlice(L& launch, const SliceView& view) {
 template <typename D, typename L>
 MYCEL_DEVICE inline bool WaitsDone(const L& launch, const BoundInstruction& in, int64_t slice) {
   bool done = true;
+  MYCEL_ROLLED
   for (int i = D::Thread(); i < in.wait_count && done; i += D::Threads()) {
     const BoundWait& wait = launch.WaitAt(in.waits + i);
     const int64_t slices = launch.InstructionAt(wait.instruction).slicing.slices;
@@ -277,6 +283,7 @@ MYCEL_DEVICE inline bool IsRead(ChannelEnd& end) {
 template <typename D, typename L>
 MYCEL_DEVICE inline int32_t BlockingChannel(const L& launch, const BoundInstruction& in, bool* receives) {
   const BoundOperand* operands = launch.OperandsOf(in);
+  MYCEL_ROLLED
   for (int i = 0; i < in.inputs + in.outputs; ++i) {
     if (operands[i].base != OperandBase::kChannel) continue;
     const ChannelEnd& end = launch.ChannelOf(operands[i].channel);
@@ -308,7 +315,9 @@ MYCEL_DEVICE inline StepEvent RunLane(L& launch, int32_t lane, LaneState& state,
   const BoundLane& body = launch.Lane(lane);
   if (body.after >= 0 && D::Any(!launch.IsLaneDone(body.after))) return StepEvent::kIdle;
   bool ran = false;
+  MYCEL_ROLLED
   for (; state.iteration < body.iterations; ++state.iteration, state.pc = 0) {
+    MYCEL_ROLLED
     for (; state.pc < body.count; ++state.pc) {
       const int32_t index = body.first + state.pc;
       const BoundInstruction& in = launch.InstructionAt(index);
@@ -316,6 +325,7 @@ MYCEL_DEVICE inline StepEvent RunLane(L& launch, int32_t lane, LaneState& state,
       if (slice < 0 || slice >= in.slicing.slices) continue;
       const SliceView view = SliceOf(launch, in, slice);
       SliceEvent event = SliceEvent::kNotReady;
+      MYCEL_ROLLED
       for (int poll = 0; poll < polls; ++poll) {
         note.Begins();
         if (in.wait_count == 0 || WaitsDone<D>(launch, in, slice)) event = RunSlice<D>(launch, view);
