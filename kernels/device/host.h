@@ -20,6 +20,9 @@ namespace mycel {
 /// Policy of the step loop on a CPU. The simulator has a policy with the same members that yields at each of them. A
 /// lane's block is one thread here, so that a loop over the block's threads is one pass and a barrier is nothing.
 struct HostDevicePolicy {
+  /// How often an operand thread of a GPU polls before its block looks whether it is to give up. Here the caller does.
+  static constexpr int kSpins = 0;
+
   /// This thread's number in its block, and how many the block has.
   static constexpr int Thread() { return 0; }
   static constexpr int Threads() { return 1; }

@@ -12,8 +12,6 @@ namespace {
 
 /// HostDevicePolicy with the GPUs' loops in place of Highway's, and other blocks to give the core to.
 struct HostBlockPolicy : HostDevicePolicy {
-  static constexpr int kSpins = 0;
-
   /// For ApplyAsBlock: the thread of the block that is being emulated. Elsewhere a block has one.
   struct Emulated {
     int thread = 0;
