@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "core/base/wait.h"
 #include "core/spi/channel.h"
@@ -85,12 +86,12 @@ struct HostDevicePolicy {
   template <int kBytes>
   static Words<kBytes> Load(const std::byte* from) {
     Words<kBytes> words;
-    __builtin_memcpy(&words, from, kBytes);
+    std::memcpy(&words, from, kBytes);
     return words;
   }
   template <int kBytes>
   static void Store(std::byte* to, const Words<kBytes>& words) {
-    __builtin_memcpy(to, &words, kBytes);
+    std::memcpy(to, &words, kBytes);
   }
   /// IEEE binary16, to nearest even; not of a NaN.
   static float FloatOfHalf(uint16_t bits) { return WidenShort<HalfFormat>(bits); }
