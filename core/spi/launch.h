@@ -4,55 +4,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "core/spi/bound.h"
 #include "core/spi/channel.h"
 #include "core/spi/step_trace.h"
 #include "core/spi/user_reduction.h"
 
 namespace mycel {
-
-/// Where an operand's first byte is found.
-enum class OperandBase : uint8_t { kSend, kRecv, kScratch, kAbsolute, kChannel };
-inline constexpr int kMemoryBases = 4;
-
-struct BoundOperand {
-  OperandBase base;
-  uint8_t pad;
-  Rails rails;      // output kChannel
-  int32_t channel;  // kChannel: index into Launch::channels
-  int64_t offset;   // bytes from the base (kAbsolute: the address)
-};
-static_assert(sizeof(BoundOperand) == 16 && std::is_trivially_copyable_v<BoundOperand>);
-
-struct BoundInstruction {
-  int64_t elements;
-  ChunkSlicing slicing;
-  int32_t skew;
-  int32_t operands;  // first in `operands`; inputs then outputs
-  int32_t waits;
-  int16_t inputs;
-  int16_t outputs;
-  int16_t wait_count;
-  int16_t finish;
-  uint32_t salt;  // added to Launch::signature: tells the messages of one launch apart (sends of different types)
-};
-static_assert(sizeof(BoundInstruction) == 56 && std::is_trivially_copyable_v<BoundInstruction>);
-
-struct BoundLane {
-  int32_t first;  // in `instructions`
-  int32_t count;
-  int32_t after;  // lane that must be done before this one starts (sends in order), or -1
-  int32_t pad;
-  int64_t iterations;  // slices + largest skew
-};
-
-struct BoundWait {
-  int32_t lane;
-  int32_t instruction;  // absolute index
-};
 
 /// v-collectives: a memory operand lies `within` bytes into the block at `place` of its buffer, and each call says anew
 /// where its blocks begin (PlaceBlocks in core/runtime/bind.h).
@@ -77,21 +37,6 @@ struct BoundProgram {
   size_t scratch_bytes = 0;
 };
 
-/// Progress of one lane. Lives in memory that only the lane's executor writes.
-struct LaneState {
-  int64_t iteration = 0;
-  int32_t pc = 0;  // next instruction of the body
-  bool done = false;
-};
-
-enum class StepEvent : uint8_t {
-  kIdle,      // nothing was ready
-  kProgress,  // something ran, more is to come
-  kDone,      // all lanes done
-  kMismatch,  // a message carries another operation's signature; see Launch::fault_*
-  kFailed,    // a direct read failed; see Launch::fault_*
-};
-
 struct Launch {
   const BoundProgram* program = nullptr;
   std::byte* bases[kMemoryBases] = {};  // by OperandBase
@@ -113,6 +58,41 @@ struct Launch {
   int32_t fault_channel = -1;
   uint32_t fault_signature = 0;  // of the message that does not belong to this operation
   bool direct_failed = false;
+
+  // What the step loop asks of a launch, whichever device's: kernels/step/device_view.h has the same members.
+  static constexpr bool kCombines = true;  // has arithmetic
+  static constexpr bool kFetches = true;   // kDirect: has direct_read
+  static constexpr int kSpins = 0;         // polls of one operand before the rest of the loop hears of it
+  const BoundLane& Lane(int32_t index) const { return program->lanes[static_cast<size_t>(index)]; }
+  const BoundInstruction& InstructionAt(int32_t index) const {
+    return program->instructions[static_cast<size_t>(index)];
+  }
+  const BoundOperand* OperandsOf(const BoundInstruction& in) const { return program->operands.data() + in.operands; }
+  const BoundWait& WaitAt(int32_t index) const { return program->waits[static_cast<size_t>(index)]; }
+  ChannelEnd& ChannelOf(int32_t channel) const { return *program->channels[static_cast<size_t>(channel)]; }
+  Protocol protocol() const { return program->protocol; }
+  int64_t slice_bytes() const { return program->slice_bytes; }
+  int32_t slot_count() const { return program->slot_count; }
+  /// The runtime claims rings beforehand (ClaimRings in core/runtime/bind.h).
+  void ClaimRing(ChannelEnd& /*end*/) const {}
+  /// kDirect: where `bytes` at the peer's `address` can be read; null: they have to be fetched.
+  const void* PeerMemory(int32_t /*channel*/, const ChannelEnd& end, uint64_t address, int64_t /*bytes*/) const {
+    return end.same_address_space ? reinterpret_cast<const void*>(static_cast<uintptr_t>(address)) : nullptr;
+  }
+  void NoteMismatch(int32_t channel, uint32_t of_message) {
+    fault_channel = channel;
+    fault_signature = of_message;
+  }
+  void NoteUnreadable(int32_t channel) {
+    fault_channel = channel;
+    direct_failed = true;
+  }
+  bool IsLaneDone(int32_t lane) const { return lanes[lane].done; }
+  /// Slices of an instruction that are done, of this launch.
+  uint64_t FinishedOf(int32_t instruction) const { return finished[instruction]; }
+  void Finish(int32_t instruction) {
+    if (finished != nullptr) ++finished[instruction];
+  }
 };
 
 }  // namespace mycel
