@@ -20,6 +20,7 @@ namespace {
 
 constexpr double kPatternSeconds = 0.2;  // how long one pattern is measured
 constexpr int64_t kRoundsMax = 1000;
+constexpr int64_t kMessageBytesMax = int64_t{1} << 30;  // each rank holds two of them
 
 struct CalibrateArguments {
   std::string topology;
@@ -158,6 +159,11 @@ StatusOr<std::string> CalibrateHere(const CalibrateArguments& arguments, const P
 }
 
 ExitCode RunCalibrate(const CalibrateArguments& arguments) {
+  if (arguments.bytes < 1 || arguments.bytes > kMessageBytesMax) {
+    return FailUsage("--bytes: messages of " + SizeText(arguments.bytes) +
+                         " measure nothing or do not fit; take 1 to " + SizeText(kMessageBytesMax),
+                     "topo calibrate");
+  }
   const Place place = FindPlace();
   if (place.rank < 0 || place.size < 2) {
     return FailUsage("no launcher's variables are set; start one process a rank under mpirun or srun",
