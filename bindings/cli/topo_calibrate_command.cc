@@ -2,7 +2,9 @@
 // srun or whatever else sets their variables; they meet at MYCEL_COMM_ID.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "bindings/c/mycel.h"
@@ -34,6 +36,14 @@ struct Place {
   int size = 0;
 };
 
+/// -1 where it is no whole number.
+int NumberOf(const char* text) {
+  int value = -1;
+  const char* const end = text + std::strlen(text);
+  const auto [at, error] = std::from_chars(text, end, value);
+  return error == std::errc() && at == end ? value : -1;
+}
+
 /// As the launcher tells it; -1 where there is none.
 Place FindPlace() {
   const std::pair<const char*, const char*> kinds[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
@@ -44,7 +54,7 @@ Place FindPlace() {
     const char* const rank_text = std::getenv(rank);
     const char* const size_text = std::getenv(size);
     if (rank_text == nullptr || size_text == nullptr) continue;
-    const Place place{std::atoi(rank_text), std::atoi(size_text)};
+    const Place place{NumberOf(rank_text), NumberOf(size_text)};
     if (place.rank >= 0 && place.rank < place.size) return place;
   }
   return {};
