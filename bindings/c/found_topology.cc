@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "core/topo/servers.h"
 
 namespace mycel {
 namespace {
@@ -46,40 +47,29 @@ std::map<int32_t, ServerDevices> DevicesOf(const Connection& connection) {
   return devices;
 }
 
-/// Ranks by server; of the topology by the servers' names, a rank without one is alone.
-std::vector<std::vector<int64_t>> RanksByServer(const Topology& topology) {
-  std::map<std::string, std::vector<int64_t>> by_name;
-  for (const Rank rank : Ids<Rank>(topology.rank_count())) {
-    const std::string& server = topology.node(topology.NodeOf(rank)).server;
-    by_name[server.empty() ? "\n" + std::to_string(rank.value()) : server].push_back(rank.value());
-  }
-  std::vector<std::vector<int64_t>> ranks;
-  for (auto& [name, of_server] : by_name) ranks.push_back(std::move(of_server));
-  return ranks;
-}
-
-std::vector<std::vector<int64_t>> RanksByServer(const Connection& connection) {
-  std::map<int32_t, std::vector<int64_t>> by_number;
+/// As RanksByServer(topology), of the job as it is.
+std::vector<std::vector<Rank>> RanksByServer(const Connection& connection) {
+  std::map<int32_t, std::vector<Rank>> by_number;
   for (size_t rank = 0; rank < connection.server_of.size(); ++rank)
-    by_number[connection.server_of[rank]].push_back(static_cast<int64_t>(rank));
-  std::vector<std::vector<int64_t>> ranks;
+    by_number[connection.server_of[rank]].push_back(Rank(static_cast<int64_t>(rank)));
+  std::vector<std::vector<Rank>> ranks;
   for (auto& [number, of_server] : by_number) ranks.push_back(std::move(of_server));
   return ranks;
 }
 
 /// "2 with 4, 1 with 3 ranks".
-std::string SizesText(const std::vector<std::vector<int64_t>>& servers) {
+std::string SizesText(const std::vector<std::vector<Rank>>& servers) {
   std::map<size_t, int32_t, std::greater<>> by_size;
-  for (const std::vector<int64_t>& ranks : servers) ++by_size[ranks.size()];
+  for (const std::vector<Rank>& ranks : servers) ++by_size[ranks.size()];
   std::string text;
   for (const auto& [size, count] : by_size)
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " with " + std::to_string(size);
   return text + (by_size.rbegin()->first == 1 ? " rank" : " ranks");
 }
 
-std::vector<size_t> Sizes(const std::vector<std::vector<int64_t>>& servers) {
+std::vector<size_t> Sizes(const std::vector<std::vector<Rank>>& servers) {
   std::vector<size_t> sizes;
-  for (const std::vector<int64_t>& ranks : servers) sizes.push_back(ranks.size());
+  for (const std::vector<Rank>& ranks : servers) sizes.push_back(ranks.size());
   std::sort(sizes.begin(), sizes.end());
   return sizes;
 }
@@ -124,9 +114,9 @@ void CompareNetworks(const Topology& topology, const Connection& connection, std
   const std::map<int32_t, ServerDevices> devices_of = DevicesOf(connection);
   bool told_rate = false;
   bool told_kind = false;
-  for (const std::vector<int64_t>& ranks : RanksByServer(connection)) {
-    const std::string& server = topology.node(topology.NodeOf(Rank(ranks.front()))).server;
-    const auto devices = devices_of.find(connection.server_of[static_cast<size_t>(ranks.front())]);
+  for (const std::vector<Rank>& ranks : RanksByServer(connection)) {
+    const std::string& server = topology.node(topology.NodeOf(ranks.front())).server;
+    const auto devices = devices_of.find(connection.server_of[ranks.front().index()]);
     if (server.empty() || devices == devices_of.end() || devices->second.mbps.empty()) continue;
     const WayOut way = WayOutOf(topology, server);
     if (way.links == 0) continue;
@@ -180,8 +170,8 @@ std::vector<std::string> Disagreements(const Topology& topology, const Connectio
     return node.type == NodeType::kRank && !node.server.empty();
   });
   if (!names_servers) return found;
-  const std::vector<std::vector<int64_t>> there = RanksByServer(topology);
-  const std::vector<std::vector<int64_t>> here = RanksByServer(connection);
+  const std::vector<std::vector<Rank>> there = RanksByServer(topology);
+  const std::vector<std::vector<Rank>> here = RanksByServer(connection);
   if (there.size() != here.size()) {
     found.push_back("has " + std::to_string(there.size()) + (there.size() == 1 ? " server" : " servers") + " (" +
                     SizesText(there) + "), but the job runs on " + std::to_string(here.size()) + " (" +

@@ -5,24 +5,10 @@
 #include <map>
 #include <utility>
 
+#include "core/topo/servers.h"
+
 namespace mycel::cli {
 namespace {
-
-/// Ranks by server, in the order of their numbers; ranks without a server's name are alone.
-std::vector<std::vector<int32_t>> RanksByServer(const Topology& topology) {
-  std::map<std::string, size_t> known;
-  std::vector<std::vector<int32_t>> servers;
-  for (const Rank rank : Ids<Rank>(topology.rank_count())) {
-    const std::string& name = topology.node(topology.NodeOf(rank)).server;
-    auto at = known.find(name);
-    if (name.empty() || at == known.end()) {
-      at = known.insert_or_assign(name, servers.size()).first;
-      servers.emplace_back();
-    }
-    servers[at->second].push_back(static_cast<int32_t>(rank.value()));
-  }
-  return servers;
-}
 
 /// What a link carried in one measurement.
 struct Carried {
@@ -74,7 +60,7 @@ Rational Rounded(double gbps) { return {std::max<int64_t>(1, std::llround(gbps *
 
 std::vector<SendPattern> PatternsFor(const Topology& topology, int32_t shifts_max) {
   const int32_t n = topology.rank_count();
-  const std::vector<std::vector<int32_t>> servers = RanksByServer(topology);
+  const std::vector<std::vector<Rank>> servers = RanksByServer(topology);
   std::vector<SendPattern> patterns;
   const auto add = [&](SendPattern pattern) {
     const bool rests = std::all_of(pattern.begin(), pattern.end(), [](int32_t to) { return to < 0; });
@@ -86,14 +72,14 @@ std::vector<SendPattern> PatternsFor(const Topology& topology, int32_t shifts_ma
     SendPattern across(static_cast<size_t>(n), -1);
     SendPattern all(static_cast<size_t>(n), -1);
     for (size_t s = 0; s < servers.size(); ++s) {
-      const std::vector<int32_t>& mine = servers[s];
-      const std::vector<int32_t>& next = servers[(s + static_cast<size_t>(k)) % servers.size()];
+      const std::vector<Rank>& mine = servers[s];
+      const std::vector<Rank>& next = servers[(s + static_cast<size_t>(k)) % servers.size()];
       for (size_t i = 0; i < mine.size(); ++i) {
-        const auto rank = static_cast<size_t>(mine[i]);
-        const int32_t neighbour = mine[(i + static_cast<size_t>(k)) % mine.size()];
-        if (neighbour != mine[i]) inside[rank] = neighbour;
-        if (static_cast<size_t>(k) < servers.size() && i < next.size()) across[rank] = next[i];
-        all[rank] = (mine[i] + k) % n;
+        const size_t rank = mine[i].index();
+        const Rank neighbour = mine[(i + static_cast<size_t>(k)) % mine.size()];
+        if (neighbour != mine[i]) inside[rank] = neighbour.value();
+        if (static_cast<size_t>(k) < servers.size() && i < next.size()) across[rank] = next[i].value();
+        all[rank] = (mine[i].value() + k) % n;
       }
     }
     add(std::move(inside));

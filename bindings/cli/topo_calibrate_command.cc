@@ -2,7 +2,9 @@
 // srun or whatever else sets their variables; they meet at MYCEL_COMM_ID.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "bindings/c/mycel.h"
@@ -20,6 +22,7 @@ namespace {
 
 constexpr double kPatternSeconds = 0.2;  // how long one pattern is measured
 constexpr int64_t kRoundsMax = 1000;
+constexpr int64_t kMessageBytesMax = int64_t{1} << 30;  // each rank holds two of them
 
 struct CalibrateArguments {
   std::string topology;
@@ -33,6 +36,14 @@ struct Place {
   int size = 0;
 };
 
+/// -1 where it is no whole number.
+int NumberOf(const char* text) {
+  int value = -1;
+  const char* const end = text + std::strlen(text);
+  const auto [at, error] = std::from_chars(text, end, value);
+  return error == std::errc() && at == end ? value : -1;
+}
+
 /// As the launcher tells it; -1 where there is none.
 Place FindPlace() {
   const std::pair<const char*, const char*> kinds[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
@@ -43,7 +54,7 @@ Place FindPlace() {
     const char* const rank_text = std::getenv(rank);
     const char* const size_text = std::getenv(size);
     if (rank_text == nullptr || size_text == nullptr) continue;
-    const Place place{std::atoi(rank_text), std::atoi(size_text)};
+    const Place place{NumberOf(rank_text), NumberOf(size_text)};
     if (place.rank >= 0 && place.rank < place.size) return place;
   }
   return {};
@@ -158,6 +169,11 @@ StatusOr<std::string> CalibrateHere(const CalibrateArguments& arguments, const P
 }
 
 ExitCode RunCalibrate(const CalibrateArguments& arguments) {
+  if (arguments.bytes < 1 || arguments.bytes > kMessageBytesMax) {
+    return FailUsage("--bytes: messages of " + SizeText(arguments.bytes) +
+                         " measure nothing or do not fit; take 1 to " + SizeText(kMessageBytesMax),
+                     "topo calibrate");
+  }
   const Place place = FindPlace();
   if (place.rank < 0 || place.size < 2) {
     return FailUsage("no launcher's variables are set; start one process a rank under mpirun or srun",

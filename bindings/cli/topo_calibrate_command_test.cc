@@ -69,6 +69,13 @@ TEST(TopoCalibrate, WritesWhatTwoRanksReach) {
 TEST(TopoCalibrate, WhatIsMissingIsSaid) {
   ExpectRefused({"topo", "calibrate", "--topo", "host-2"}, 2, {"--out"});
   ExpectRefused({"topo", "calibrate", "--topo", "host-2", "--out", "x"}, 2, {"mpirun or srun"});
+  for (const char* bytes : {"0", "2G", "4000000G"})
+    ExpectRefused({"topo", "calibrate", "--topo", "host-2", "--out", "x", "--bytes", bytes}, 2, {"--bytes", "1 GiB"});
+  for (const char* rank : {"", "one", "1x", "-1", "3", "99999999999"}) {
+    const CliResult odd =
+        RunCli({"topo", "calibrate", "--topo", "host-2", "--out", "x"}, {{"PMI_RANK", rank}, {"PMI_SIZE", "3"}});
+    EXPECT_THAT(odd.err, HasSubstr("mpirun or srun")) << "PMI_RANK='" << rank << "'";
+  }
   const std::map<std::string, std::string> launched = {{"PMI_RANK", "0"}, {"PMI_SIZE", "3"}};
   EXPECT_THAT(RunCli({"topo", "calibrate", "--topo", "host-2", "--out", "x"}, launched).err,
               HasSubstr("MYCEL_COMM_ID is not set"));

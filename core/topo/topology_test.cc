@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/base/rng.h"
+#include "core/topo/servers.h"
 #include "core/topo/subset.h"
 
 namespace mycel {
@@ -326,6 +327,15 @@ TEST(LinkKindTest, NamesRoundTrip) {
   }
   EXPECT_THAT(StatusMessage(ParseLinkKind("ethernet").status()),
               HasSubstr("unknown link kind 'ethernet'; use one of nvlink xgmi pcie rdma tcp shm other"));
+}
+
+TEST(TopologyTest, RanksByServerKeepsNamelessRanksAlone) {
+  TopologyBuilder builder("mixed", "");
+  const char* const names[] = {"b", "", "a", "b", "", "a", "b"};
+  for (int64_t r = 0; r < 7; ++r) builder.AddRank("r" + std::to_string(r), Rank(r), names[r]);
+  EXPECT_THAT(RanksByServer(*std::move(builder).Build()),
+              ElementsAre(ElementsAre(Rank(0), Rank(3), Rank(6)), ElementsAre(Rank(1)), ElementsAre(Rank(2), Rank(5)),
+                          ElementsAre(Rank(4))));
 }
 
 }  // namespace

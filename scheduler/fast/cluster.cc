@@ -4,11 +4,12 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <string>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/int128.h"
 #include "core/base/rational.h"
+#include "core/topo/servers.h"
 #include "scheduler/graph/max_flow.h"
 #include "scheduler/route/route_book.h"
 
@@ -19,16 +20,14 @@ namespace {
 constexpr int64_t kRateMax = 1 << 16;
 
 void GatherServers(const Topology& topology, Cluster* cluster) {
-  std::map<std::string, int32_t> server_of_name;
-  for (const Rank rank : Ids<Rank>(topology.rank_count())) {
-    const std::string& name = topology.node(topology.NodeOf(rank)).server;
-    const auto next = static_cast<int32_t>(cluster->servers.size());
-    const int32_t server = name.empty() ? next : server_of_name.emplace(name, next).first->second;
-    if (server == next) cluster->servers.emplace_back();
-    Server& home = cluster->servers[static_cast<size_t>(server)];
-    cluster->server_of.push_back(server);
-    cluster->place_of.push_back(static_cast<int32_t>(home.ranks.size()));
-    home.ranks.push_back(rank);
+  cluster->server_of.resize(static_cast<size_t>(topology.rank_count()));
+  cluster->place_of.resize(static_cast<size_t>(topology.rank_count()));
+  for (std::vector<Rank>& ranks : RanksByServer(topology)) {
+    for (size_t place = 0; place < ranks.size(); ++place) {
+      cluster->server_of[ranks[place].index()] = cluster->server_count();
+      cluster->place_of[ranks[place].index()] = static_cast<int32_t>(place);
+    }
+    cluster->servers.emplace_back().ranks = std::move(ranks);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/base/cancel.h"
 #include "core/base/check.h"
+#include "core/base/rank_text.h"
 
 namespace mycel {
 namespace {
@@ -25,8 +26,6 @@ constexpr seconds kRefusedPatience(2);
 constexpr milliseconds kGrace(250);
 constexpr uint64_t kTableBytesMax = uint64_t{1} << 34;
 constexpr size_t kValueBytesMax = size_t{16} << 20;
-
-std::string RankText(Rank rank) { return "rank " + std::to_string(rank.value()); }
 
 uint64_t PatienceMs(Deadline deadline) {
   constexpr int64_t kMostMs = int64_t{24} * 3650 * 3600 * 1000;

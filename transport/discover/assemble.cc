@@ -263,10 +263,24 @@ StatusOr<Topology> AssembleHosts(const std::vector<const Machine*>& servers, con
   return HostTopology(options.name, options.note, server_of, rails_of);
 }
 
+/// Before anything of that size is made.
+Status CheckRankCount(const std::vector<const Machine*>& servers, const AssembleOptions& options) {
+  int64_t ranks = 0;
+  for (const Machine* server : servers) {
+    ranks += server->gpus.empty() ? int64_t{options.host_ranks} : static_cast<int64_t>(server->gpus.size());
+  }
+  if (ranks <= TopologyBuilder::kNodeCountMax) return OkStatus();
+  return InvalidArgument(std::to_string(servers.size()) + " servers with " + std::to_string(ranks) +
+                         " ranks in all; a topology is assembled of up to " +
+                         std::to_string(TopologyBuilder::kNodeCountMax) +
+                         ": take fewer servers, or fewer ranks of each");
+}
+
 }  // namespace
 
 StatusOr<Assembled> AssembleServers(const std::vector<const Machine*>& servers, const AssembleOptions& options) {
   if (servers.empty()) return InvalidArgument("a topology needs a server");
+  MYCEL_RETURN_IF_ERROR(CheckRankCount(servers, options));
   const auto has_gpus = [](const Machine* machine) { return !machine->gpus.empty(); };
   std::vector<std::string> notes;
   if (std::none_of(servers.begin(), servers.end(), has_gpus)) {

@@ -31,8 +31,8 @@ struct Assembled {
 ///                          that GPUs share is a switch of its own
 ///
 /// Servers without GPUs: HostTopology of host_ranks each. Capacities are nominal, which may be more than is reached.
-/// InvalidArgument: no server, or some with GPUs and some without. Impossible: several servers, and one has no device
-/// that is up.
+/// InvalidArgument: no server, more ranks than TopologyBuilder::kNodeCountMax, or some servers with GPUs and some
+/// without. Impossible: several servers, and one has no device that is up.
 StatusOr<Assembled> AssembleServers(const std::vector<const Machine*>& servers, const AssembleOptions& options);
 
 }  // namespace mycel

@@ -130,6 +130,18 @@ TEST(AssembleTest, ServersThatNothingJoinsAreImpossible) {
   }
 }
 
+TEST(AssembleTest, MoreRanksThanAnyMachineHasAreRefusedBeforeTheyAreMade) {
+  const Machine host;
+  const Machine dgx = SampleMachine("dgx-h100");
+  const std::pair<const Machine*, int32_t> kinds[] = {{&host, TopologyBuilder::kNodeCountMax}, {&dgx, 1}};
+  for (const auto& [machine, host_ranks] : kinds) {
+    const std::vector<const Machine*> servers(TopologyBuilder::kNodeCountMax, machine);
+    const StatusOr<Assembled> refused = AssembleServers(servers, {"found", "", host_ranks});
+    ASSERT_FALSE(refused.ok());
+    EXPECT_THAT(refused.status().ToString(), HasSubstr("take fewer servers, or fewer ranks of each"));
+  }
+}
+
 TEST(AssembleTest, SharedDevicesAreSwitches) {
   Machine machine = SampleMachine("dgx-h100");
   std::erase_if(machine.nics, [](const MachineNic& nic) { return nic.name != "mlx5_2:1" && nic.name != "mlx5_6:1"; });

@@ -10,11 +10,10 @@
 
 #include "core/base/check.h"
 #include "core/base/mutex.h"
+#include "core/base/rank_text.h"
 
 namespace mycel {
 namespace {
-
-std::string RankText(Rank rank) { return "rank " + std::to_string(rank.value()); }
 
 uint64_t RandomToken() {
   std::random_device device;

@@ -11,6 +11,7 @@
 #include "core/base/cancel.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
+#include "core/base/rank_text.h"
 #include "core/base/wait.h"
 #include "transport/bootstrap/rank_list.h"
 
@@ -43,8 +44,6 @@ struct ShmAddress {
   char padding[6] = {};
 };
 static_assert(sizeof(ShmAddress) == 104 && std::is_trivially_copyable_v<ShmAddress>);
-
-std::string RankText(Rank rank) { return "rank " + std::to_string(rank.value()); }
 
 bool Parse(const std::string& text, ShmAddress* address) {
   if (text.size() != sizeof(ShmAddress)) return false;

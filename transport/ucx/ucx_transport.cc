@@ -2,14 +2,11 @@
 
 #include "core/base/check.h"
 #include "core/base/log.h"
+#include "core/base/rank_text.h"
 #include "transport/discover/network_devices.h"
 
 namespace mycel {
-namespace {
-
-std::string RankText(Rank rank) { return "rank " + std::to_string(rank.value()); }
-
-}  // namespace
+namespace {}  // namespace
 
 bool UcxIsBuilt() { return true; }
 
