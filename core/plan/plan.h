@@ -30,6 +30,7 @@
 #include "core/base/int128.h"
 #include "core/base/status.h"
 #include "core/plan/collective.h"
+#include "core/plan/protocol.h"
 #include "core/plan/schedule.h"
 #include "core/plan/slicing.h"
 
@@ -83,20 +84,6 @@ struct Channel {
   int32_t index = 0;  // tells several channels between the same two ranks apart; lane number in our lowerings
 };
 
-/// Which of the devices that a rank leaves its server by a route takes, and which of the target's: numbers from 1 in
-/// the order of WaysOut (rails.h); 0: nothing is said.
-struct Rails {
-  uint8_t out;  // no initialisers: slot headers hold one
-  uint8_t in;
-  friend bool operator==(const Rails&, const Rails&) = default;
-};
-
-enum class Protocol : uint8_t {
-  kInline,  // payload and flag in the same cache line, then following lines
-  kSlot,    // ring of payload slots, pipelined
-  kDirect,  // only flags travel; the consumer reads the producer's memory
-};
-
 struct Plan {
   Collective collective = Collective::kAllReduce;
   int32_t rank_count = 0;
@@ -122,10 +109,6 @@ struct Plan {
   const Operand* InputsOf(const Op& op) const { return operands.data() + op.operands; }
   const Operand* OutputsOf(const Op& op) const { return operands.data() + op.operands + op.inputs; }
 };
-
-inline constexpr int32_t kSlotCountMax = 64;
-inline constexpr int64_t kSliceBytesMax = int64_t{1} << 30;
-inline constexpr int32_t kOpOperandsMax = 1024;  // inputs of one op, and outputs
 
 /// "inline", "slot", "direct".
 std::string_view NameOf(Protocol protocol);

@@ -243,8 +243,7 @@ void PlaceBlocks(const size_t* send_at, const size_t* recv_at, size_t element_by
 }
 
 void ClaimRings(const BoundProgram& program) {
-  const uint64_t geometry =
-      (static_cast<uint64_t>(program.slice_bytes) << 8) | static_cast<uint64_t>(program.slot_count);
+  const uint64_t geometry = GeometryOf(program.slice_bytes, program.slot_count);
   for (int32_t channel : program.send_channels) {
     ChannelEnd& end = *program.channels[static_cast<size_t>(channel)];
     if (end.geometry == geometry) continue;

@@ -17,7 +17,7 @@
 #include <type_traits>
 
 #include "core/base/wait.h"
-#include "core/plan/plan.h"
+#include "core/plan/protocol.h"
 
 namespace mycel {
 
@@ -67,6 +67,11 @@ struct alignas(64) ChannelEnd {
   bool direct_read = false;         // kDirect may use Transport::DirectRead
 };
 static_assert(offsetof(ChannelEnd, geometry) == 64);
+
+/// Tells apart the slot geometries of one ring; never 0 (ChannelEnd::geometry).
+constexpr uint64_t GeometryOf(int64_t slice_bytes, int32_t slot_count) {
+  return (static_cast<uint64_t>(slice_bytes) << 8) | static_cast<uint64_t>(slot_count);
+}
 
 /// Bytes of shared memory of one channel with `payload_bytes` of payload; a multiple of 4096.
 constexpr size_t ChannelBytes(size_t payload_bytes) {
