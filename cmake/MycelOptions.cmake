@@ -20,8 +20,8 @@ set(MYCEL_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,unde
 option(MYCEL_FUZZ "Build the libFuzzer targets (clang)" OFF)
 set(MYCEL_TEST_LABEL "" CACHE STRING "Declare only the tests with this label; empty means all")
 
-option(MYCEL_CUDA "Build the CUDA device (needs nvcc)" OFF)
-option(MYCEL_HIP "Build the HIP device (needs hipcc)" OFF)
+set(MYCEL_CUDA AUTO CACHE STRING "CUDA kernels: AUTO (where nvcc is), ON (nvcc must be there) or OFF")
+set(MYCEL_HIP AUTO CACHE STRING "HIP kernels: AUTO (where hipcc is), ON (hipcc must be there) or OFF")
 set(MYCEL_CUDA_ARCHITECTURES 80 90 100 CACHE STRING "CUDA architectures: A100, H100 and H200, B200")
 set(MYCEL_HIP_ARCHITECTURES gfx90a gfx940 CACHE STRING "HIP architectures: MI250, MI300")
 

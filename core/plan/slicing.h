@@ -37,7 +37,19 @@ struct ChunkSlicing {
     if (slice == slices) return steps * align;
     // 64 bits do where the product fits, that is nearly always, and divide faster.
     if (steps < int64_t{1} << 31) return steps * slice / slices * align;
-    return static_cast<int64_t>(static_cast<int128>(steps) * slice / slices) * align;
+    // Without 128 bits, which not every device divides: whole turns, then the rest bit by bit, as by hand.
+    int64_t quotient = steps / slices * slice;
+    const auto rest = static_cast<uint64_t>(steps % slices);
+    const auto divisor = static_cast<uint64_t>(slices);
+    uint64_t part = 0;
+    uint64_t remainder = 0;
+    for (int bit = 62; bit >= 0; --bit) {
+      part *= 2;
+      remainder = remainder * 2 + ((static_cast<uint64_t>(slice) >> bit & 1) != 0 ? rest : 0);
+      for (; remainder >= divisor; ++part) remainder -= divisor;
+    }
+    quotient += static_cast<int64_t>(part);
+    return quotient * align;
   }
 };
 

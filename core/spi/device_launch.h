@@ -5,7 +5,9 @@
 //   entry      DeviceEntryName(type): "mycel_run_float", ...; "mycel_run_bytes" for a program without arithmetic
 //   grid       blocks <= lanes: block b runs lanes b, b + blocks, ..., turn by turn. All blocks must be resident at the
 //              same time: they wait for each other and for other ranks
-//   block      kDeviceBlockThreads threads; no dynamic shared memory
+//   block      a multiple of 64 threads, at most kDeviceBlockThreads: all of them where bandwidth counts, 64 for
+//   messages
+//              of a few KiB, whose time is barriers; no dynamic shared memory
 //   on a CPU   RunDeviceBlockOnHost (kernels/device/run_on_host.h) is the same source, one call a block
 //   memory     everything that is pointed to is reachable by the device: its own memory, or mapped pinned host memory
 //
@@ -41,23 +43,22 @@ constexpr const char* DeviceEntryName(DataType type, bool combines) {
 
 enum class DeviceFault : uint32_t {
   kNone = 0,
-  kAborted = 1,   // the abort word was set while the lane waited for `channel` (-1: for another lane)
-  kMismatch = 2,  // the message on `channel` carries `signature`, of another operation
-  kUnmapped = 3,  // kDirect: the message on `channel` refers to memory of the peer that is not mapped here
+  kAborted = 1,      // the abort word was set while the lane waited for `channel` (-1: for another lane)
+  kMismatch = 2,     // the message on `channel` carries `signature`, of another operation
+  kUnmapped = 3,     // kDirect: the message on `channel` refers to memory of the peer that is not mapped here
+  kWrongKernel = 4,  // the launch is not for this kernel (DeviceEntryName): nothing of it has run
 };
 
 /// The first fault of a launch. In pinned host memory, zeroed by the host before the launch. Writer: the thread that
-/// claims it; reader: the host, which looks at `code` with acquire order, or after the launch has ended.
+/// sets DeviceLaunch::claimed; reader: the host, which looks at `code` with acquire order, or after the launch.
 struct alignas(64) DeviceReport {
-  uint32_t claimed;  // by the first block that has something to report
-  uint32_t code;     // DeviceFault; a release store publishes the fields below
+  uint32_t code;  // DeviceFault; a release store publishes the fields below
   int32_t lane;
   int32_t channel;     // index into DeviceLaunch::channels, or -1
   int32_t peer;        // the channel's, or -1
   uint32_t signature;  // kMismatch: of the message that does not belong
   uint64_t step;       // of the channel
   uint32_t receives;   // kAborted: 1: waited for a message; 0: for room, or until what was sent has been read
-  uint32_t pad;
 };
 static_assert(sizeof(DeviceReport) == 64 && std::is_trivially_copyable_v<DeviceReport>);
 
@@ -67,7 +68,7 @@ struct alignas(64) DeviceLaneState {
   uint64_t runs;      // launches that this lane has completed
   int64_t iteration;  // within the launch
   int32_t pc;
-  int32_t drains;  // 1: the body is done, what was sent is still being read (kDirect)
+  int32_t done;  // 1: the body is done, what was sent is still being read (kDirect)
 };
 static_assert(sizeof(DeviceLaneState) == 64 && std::is_trivially_copyable_v<DeviceLaneState>);
 
@@ -94,8 +95,9 @@ struct DeviceLaunch {
   const int32_t* peer_ranges_first;
   const uint32_t* abort;  // pinned host memory; polled while a lane waits, non-zero ends the kernel; may be null
   DeviceReport* report;   // pinned host memory
+  uint32_t* claimed;      // the device's memory, zero at first: set by the first thread that has something to report
   // A launch of the same kernel to be run when all lanes of this one are done, in memory that the device reaches; null:
-  // none. With as many lanes as this one at most; its grid is this launch's.
+  // none. The grid has no more blocks than any of them has lanes.
   const DeviceLaunch* next;
   int64_t slice_bytes;
   uint64_t geometry;  // GeometryOf(slice_bytes, slot_count)
@@ -106,8 +108,8 @@ struct DeviceLaunch {
   uint32_t element_bytes;
   Protocol protocol;
   DataType type;
-  ReduceOp op;  // kPreMulSum: as kSum; kUser: not here
-  uint8_t pad;
+  ReduceOp op;       // kPreMulSum: as kSum; kUser: not here
+  uint8_t combines;  // 1: what DeviceEntryName was asked with
 };
 static_assert(sizeof(DeviceLaunch) <= 256 && std::is_trivially_copyable_v<DeviceLaunch>);
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/plan/protocol.h"
+#include "core/plan/plan.h"
 #include "core/spi/bound.h"
 #include "core/spi/channel.h"
 #include "core/spi/step_trace.h"
@@ -60,6 +60,41 @@ struct Launch {
   int32_t fault_channel = -1;
   uint32_t fault_signature = 0;  // of the message that does not belong to this operation
   bool direct_failed = false;
+
+  // What the step loop asks of a launch, whichever device's: kernels/step/device_view.h has the same members.
+  static constexpr bool kCombines = true;  // has arithmetic
+  static constexpr bool kFetches = true;   // kDirect: has direct_read
+  static constexpr int kSpins = 0;         // polls of one operand before the rest of the loop hears of it
+  const BoundLane& Lane(int32_t index) const { return program->lanes[static_cast<size_t>(index)]; }
+  const BoundInstruction& InstructionAt(int32_t index) const {
+    return program->instructions[static_cast<size_t>(index)];
+  }
+  const BoundOperand* OperandsOf(const BoundInstruction& in) const { return program->operands.data() + in.operands; }
+  const BoundWait& WaitAt(int32_t index) const { return program->waits[static_cast<size_t>(index)]; }
+  ChannelEnd& ChannelOf(int32_t channel) const { return *program->channels[static_cast<size_t>(channel)]; }
+  Protocol protocol() const { return program->protocol; }
+  int64_t slice_bytes() const { return program->slice_bytes; }
+  int32_t slot_count() const { return program->slot_count; }
+  /// The runtime claims rings beforehand (ClaimRings in core/runtime/bind.h).
+  void ClaimRing(ChannelEnd& /*end*/) const {}
+  /// kDirect: where `bytes` at the peer's `address` can be read; null: they have to be fetched.
+  const void* PeerMemory(int32_t /*channel*/, const ChannelEnd& end, uint64_t address, int64_t /*bytes*/) const {
+    return end.same_address_space ? reinterpret_cast<const void*>(static_cast<uintptr_t>(address)) : nullptr;
+  }
+  void NoteMismatch(int32_t channel, uint32_t of_message) {
+    fault_channel = channel;
+    fault_signature = of_message;
+  }
+  void NoteUnreadable(int32_t channel) {
+    fault_channel = channel;
+    direct_failed = true;
+  }
+  bool IsLaneDone(int32_t lane) const { return lanes[lane].done; }
+  /// Slices of an instruction that are done, of this launch.
+  uint64_t FinishedOf(int32_t instruction) const { return finished[instruction]; }
+  void Finish(int32_t instruction) {
+    if (finished != nullptr) ++finished[instruction];
+  }
 };
 
 }  // namespace mycel

@@ -43,7 +43,9 @@ StatusOr<GpuModule> ModuleOf(GpuDriver* driver, int32_t device, const void* imag
   static auto* loaded = new Loaded();
   const MutexLock lock(loaded->mutex);
   GpuModule& module = loaded->modules[{{driver, device}, image}];
-  if (module == nullptr) MYCEL_ASSIGN_OR_RETURN(module, driver->Load(image));
+  if (module == nullptr) {
+    MYCEL_ASSIGN_OR_RETURN(module, driver->Load(image));
+  }
   return module;
 }
 
@@ -77,21 +79,8 @@ StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::Make(const GpuDeviceOptions& opt
 
 Status GpuDevice::Start() {
   MYCEL_ASSIGN_OR_RETURN(const GpuFacts facts, driver_.Describe(device_));
-  if (image_ == nullptr) {
-    return Impossible("this build has no kernels for " + std::string(driver_.name()) + ", so " + name_ + " (" +
-                      facts.name + ") cannot be used; configure with -DMYCEL_" +
-                      (driver_.name() == "hip" ? "HIP" : "CUDA") + "=ON, or choose the host device");
-  }
   const GpuScope scope(&driver_, device_);
   MYCEL_RETURN_IF_ERROR(scope.status());
-  StatusOr<GpuModule> module = ModuleOf(&driver_, device_, image_);
-  if (module.status().code() == StatusCode::kUnimplemented) {
-    return Impossible(name_ + " (" + facts.name + ", " + facts.architecture +
-                      ") cannot be used: " + StatusMessage(module.status()) +
-                      "; build for its architecture, or choose the host device");
-  }
-  MYCEL_RETURN_IF_ERROR(module.status());
-  module_ = *module;
   // All blocks of a launch wait for each other: they must be resident together.
   MYCEL_ASSIGN_OR_RETURN(const GpuFunction function, FunctionFor(DeviceEntryName(DataType::kFloat64, true)));
   MYCEL_ASSIGN_OR_RETURN(const int32_t blocks, driver_.BlocksPerMultiprocessor(function, kDeviceBlockThreads));
@@ -194,7 +183,20 @@ StatusOr<std::shared_ptr<GpuDevice::Image>> GpuDevice::ImageOf(const BoundProgra
 
 StatusOr<GpuFunction> GpuDevice::FunctionFor(const char* name) {
   if (const auto known = functions_.find(name); known != functions_.end()) return known->second;
-  MYCEL_ASSIGN_OR_RETURN(const GpuFunction function, driver_.Find(module_, name));
+  MYCEL_ASSIGN_OR_RETURN(const GpuFacts facts, driver_.Describe(device_));
+  const void* image = image_(name);
+  if (image == nullptr) {
+    return Impossible("this build has no kernels for " + std::string(driver_.name()) + ", so " + name_ + " (" +
+                      facts.name + ") cannot be used; configure with -DMYCEL_" +
+                      (driver_.name() == "hip" ? "HIP" : "CUDA") + "=ON, or choose the host device");
+  }
+  StatusOr<GpuModule> module = ModuleOf(&driver_, device_, image);
+  if (module.status().code() == StatusCode::kUnimplemented) {
+    return Impossible(name_ + " (" + facts.name + ", " + facts.architecture + ") cannot be used: " +
+                      StatusMessage(module.status()) + "; build for its architecture, or choose the host device");
+  }
+  MYCEL_RETURN_IF_ERROR(module.status());
+  MYCEL_ASSIGN_OR_RETURN(const GpuFunction function, driver_.Find(*module, name));
   functions_.emplace(name, function);
   return function;
 }
@@ -264,8 +266,7 @@ StatusOr<uint64_t> GpuDevice::Submit(const Launch& launch, bool kept, void* stre
   device_launch.type = facts.combines ? arithmetic->type : DataType::kUint8;
   device_launch.op = facts.combines ? arithmetic->op : ReduceOp::kSum;
   device_launch.combines = facts.combines ? 1 : 0;
-  MYCEL_ASSIGN_OR_RETURN(const GpuFunction function,
-                         FunctionFor(DeviceEntryName(device_launch.type, facts.combines)));
+  MYCEL_ASSIGN_OR_RETURN(const GpuFunction function, FunctionFor(DeviceEntryName(device_launch.type, facts.combines)));
   const bool is_short = facts.elements_max * static_cast<int64_t>(launch.element_bytes) <= kShortBytes;
   const int32_t threads = is_short ? kThreadsOfShort : kDeviceBlockThreads;
   const int32_t blocks = std::min(facts.lanes, blocks_max_);

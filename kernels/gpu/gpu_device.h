@@ -24,8 +24,9 @@ namespace mycel {
 struct GpuDeviceOptions {
   GpuDriver* driver = nullptr;  // outlives the device
   int32_t device = 0;
-  const void* image = nullptr;  // the kernels; null: this build has none
-  int32_t blocks_max = 1;       // of one launch
+  /// The image that holds a kernel, by its entry's name; null: this build has none.
+  const void* (*image)(std::string_view entry) = nullptr;
+  int32_t blocks_max = 1;  // of one launch
 };
 
 class GpuDevice final : public StreamDevice {
@@ -59,8 +60,8 @@ class GpuDevice final : public StreamDevice {
     uint64_t number = 0;
     GpuEvent begin = nullptr;
     GpuEvent end = nullptr;
-    GpuBytes arrays;               // pinned, of a program made for one call
-    std::shared_ptr<void> kept;    // the image that it runs
+    GpuBytes arrays;             // pinned, of a program made for one call
+    std::shared_ptr<void> kept;  // the image that it runs
   };
   struct Image;
   /// What both host and device look at.
@@ -80,10 +81,9 @@ class GpuDevice final : public StreamDevice {
 
   GpuDriver& driver_;
   const int32_t device_;
-  const void* const image_;
+  const void* (*const image_)(std::string_view entry);
   const int32_t blocks_max_;
   const std::string name_;
-  GpuModule module_ = nullptr;  // of the process
   std::map<std::string, GpuFunction, std::less<>> functions_;
   GpuStream own_ = nullptr;   // for copies
   GpuStream fork_ = nullptr;  // made at first use
@@ -92,9 +92,9 @@ class GpuDevice final : public StreamDevice {
   GpuBytes claimed_;  // DeviceLaunch::claimed
   GpuBytes scratch_;
   GpuBytes scaled_;
-  std::vector<GpuBytes> retired_;   // that launches or graphs may still use
+  std::vector<GpuBytes> retired_;  // that launches or graphs may still use
   std::vector<GpuBytes> end_memory_;
-  size_t ends_free_ = 0;            // in the last of them
+  size_t ends_free_ = 0;  // in the last of them
   std::unordered_map<const ChannelEnd*, ChannelEnd*> ends_;
   std::vector<std::shared_ptr<void>> captured_images_;
   std::atomic<uint64_t> captured_count_{0};

@@ -66,8 +66,7 @@ void PointInto(std::byte* base, const ImageLayout& layout, const BoundProgram& p
   launch->waits = reinterpret_cast<const BoundWait*>(base + layout.waits);
   launch->channels = reinterpret_cast<ChannelEnd* const*>(base + layout.channels);
   launch->lane_states = reinterpret_cast<DeviceLaneState*>(base + layout.lane_states);
-  launch->finished =
-      program.waits.empty() ? nullptr : reinterpret_cast<uint64_t*>(base + layout.finished);
+  launch->finished = program.waits.empty() ? nullptr : reinterpret_cast<uint64_t*>(base + layout.finished);
 }
 
 }  // namespace mycel

@@ -29,8 +29,8 @@ void WriteImage(const BoundProgram& program, const ImageLayout& layout, const st
 
 /// What follows from the program alone.
 struct ImageFacts {
-  bool combines = false;       // an instruction has several inputs, or finishes
-  int64_t elements_max = 0;    // of one instruction
+  bool combines = false;     // an instruction has several inputs, or finishes
+  int64_t elements_max = 0;  // of one instruction
   int32_t lanes = 0;
 };
 ImageFacts FactsOf(const BoundProgram& program);

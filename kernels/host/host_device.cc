@@ -1,7 +1,7 @@
 #include "kernels/host/host_device.h"
 
 #include "kernels/device/host.h"
-#include "kernels/step/step.h"
+#include "kernels/step/walk.h"
 
 namespace mycel {
 namespace {

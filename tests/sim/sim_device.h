@@ -11,7 +11,7 @@
 #include "core/base/rng.h"
 #include "core/spi/device.h"
 #include "kernels/device/host.h"
-#include "kernels/step/step.h"
+#include "kernels/step/walk.h"
 #include "tests/sim/fiber.h"
 
 namespace mycel::sim {
@@ -41,7 +41,7 @@ class Switcher {
   uint64_t switches_ = 0;
 };
 
-struct SimPolicy {
+struct SimPolicy : HostDevicePolicy {
   static uint64_t LoadAcquire(const std::atomic<uint64_t>& word) {
     Switcher::Current().Maybe();
     return HostDevicePolicy::LoadAcquire(word);
@@ -54,10 +54,11 @@ struct SimPolicy {
   static void StreamFence() {}
   static void Relax() { Switcher::Current().Maybe(); }
   static void Notify(Bell*) {}
-  static void Apply(const void* kernel, const void* const* inputs, int input_count, void* const* outputs,
-                    int output_count, size_t count, const ApplyOptions& options) {
+  template <typename L>
+  static void Apply(const L& launch, bool finish, const void* const* inputs, int input_count, void* const* outputs,
+                    int output_count, size_t count, uint32_t stream_outputs) {
     Switcher::Current().Maybe();
-    HostDevicePolicy::Apply(kernel, inputs, input_count, outputs, output_count, count, options);
+    HostDevicePolicy::Apply(launch, finish, inputs, input_count, outputs, output_count, count, stream_outputs);
     Switcher::Current().Maybe();
   }
   /// In pieces: a slot that is overwritten while it is read shows.

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/ids.h"
 #include "transport/bootstrap/sockets.h"
 #include "transport/shm/segment.h"
 
