@@ -52,8 +52,8 @@ mycel_optional_pkg(OPENMPI "Open MPI" ompi-c "start under mpirun.openmpi, compar
 mycel_optional_pkg(MPICH MPICH mpich "start under mpirun.mpich, comparison")
 mycel_optional_pkg(BENCHMARK "Google Benchmark" benchmark "micro benchmarks")
 
-# mycel_kernel_compiler(CUDA NVCC nvcc folder cure purpose): the compiler of a GPU vendor's kernels. Nothing of the vendor
-# is linked: the driver is loaded at run time.
+# mycel_kernel_compiler(CUDA NVCC nvcc folder cure purpose): the compiler of a GPU vendor's kernels. Nothing of the
+# vendor is linked: the driver is loaded at run time.
 macro(mycel_kernel_compiler device variable program folder cure purpose)
   set(MYCEL_HAVE_${device} 0)
   set(version "")

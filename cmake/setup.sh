@@ -9,8 +9,9 @@ build_packages=(
   libucx-dev libibverbs-dev
   libopenmpi-dev openmpi-bin libmpich-dev mpich
 )
-# What the tests need beyond: format, lint, fuzz targets and emulated servers. The versions are Debian 12's (14).
-test_packages=(clang clang-format clang-tidy libclang-rt-14-dev iproute2)
+# What the tests need beyond: format, lint, fuzz targets, emulated servers and the kernels for AMD GPUs (hipcc: 66 MB).
+# The versions are Debian 12's (14). nvcc is not in Debian: it is used where it is found.
+test_packages=(clang clang-format clang-tidy libclang-rt-14-dev iproute2 hipcc)
 
 say() { printf '\n== %s\n' "$*"; }
 

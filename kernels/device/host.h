@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "core/base/wait.h"
 #include "core/spi/channel.h"
@@ -20,6 +21,9 @@ namespace mycel {
 /// Policy of the step loop on a CPU. The simulator has a policy with the same members that yields at each of them. A
 /// lane's block is one thread here, so that a loop over the block's threads is one pass and a barrier is nothing.
 struct HostDevicePolicy {
+  /// How often an operand thread of a GPU polls before its block looks whether it is to give up. Here the caller does.
+  static constexpr int kSpins = 0;
+
   /// This thread's number in its block, and how many the block has.
   static constexpr int Thread() { return 0; }
   static constexpr int Threads() { return 1; }
@@ -82,12 +86,12 @@ struct HostDevicePolicy {
   template <int kBytes>
   static Words<kBytes> Load(const std::byte* from) {
     Words<kBytes> words;
-    __builtin_memcpy(&words, from, kBytes);
+    std::memcpy(&words, from, kBytes);
     return words;
   }
   template <int kBytes>
   static void Store(std::byte* to, const Words<kBytes>& words) {
-    __builtin_memcpy(to, &words, kBytes);
+    std::memcpy(to, &words, kBytes);
   }
   /// IEEE binary16, to nearest even; not of a NaN.
   static float FloatOfHalf(uint16_t bits) { return WidenShort<HalfFormat>(bits); }

@@ -12,8 +12,6 @@ namespace {
 
 /// HostDevicePolicy with the GPUs' loops in place of Highway's, and other blocks to give the core to.
 struct HostBlockPolicy : HostDevicePolicy {
-  static constexpr int kSpins = 0;
-
   /// For ApplyAsBlock: the thread of the block that is being emulated. Elsewhere a block has one.
   struct Emulated {
     int thread = 0;
@@ -31,7 +29,7 @@ struct HostBlockPolicy : HostDevicePolicy {
   static void Apply(const L& launch, bool finish, const void* const* inputs, int input_count, void* const* outputs,
                     int output_count, size_t count, uint32_t /*stream_outputs*/) {
     const BlockOperands block = {inputs, outputs, input_count, output_count, launch.launch().rank_count};
-    ApplyType(L::kType, launch.launch().op, finish, block, count);
+    ApplyType(launch.launch().type, launch.launch().op, finish, block, count);
   }
   static void Copy(const void* input, void* const* outputs, int output_count, size_t bytes,
                    uint32_t /*stream_outputs*/) {
@@ -60,12 +58,8 @@ void AsBlock(int threads, const Work& work) {
 
 void RunDeviceBlockOnHost(const DeviceLaunch& launch, int32_t block, int32_t blocks) {
   if (launch.combines == 0) return step::RunBlock<HostBlockPolicy, DataType::kUint8, false>(launch, block, blocks);
-  switch (launch.type) {
-#define MYCEL_TYPE(e, value, name, bytes, storage, kind) \
-  case DataType::e:                                      \
-    return step::RunBlock<HostBlockPolicy, DataType::e, true>(launch, block, blocks);
-#include "core/plan/types.def"
-  }
+  // One copy of the loop for all types: its arithmetic is chosen at run time.
+  return step::RunBlock<HostBlockPolicy, DataType::kUint8, true, true>(launch, block, blocks);
 }
 
 void RunDeviceScaleOnHost(const DeviceScale& scale) { ScaleBlock<HostBlockPolicy>(scale, 0, 1); }

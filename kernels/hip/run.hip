@@ -5,8 +5,7 @@
 #include "kernels/step/run_block.h"
 
 #if defined(MYCEL_SCALE)
-extern "C" __global__ void __launch_bounds__(mycel::kDeviceBlockThreads)
-    mycel_scale(const mycel::DeviceScale scale) {
+extern "C" __global__ void __launch_bounds__(mycel::kDeviceBlockThreads) mycel_scale(const mycel::DeviceScale scale) {
   mycel::ScaleBlock<mycel::HipDevicePolicy>(scale, blockIdx.x, gridDim.x);
 }
 #elif defined(MYCEL_BYTES)
@@ -16,8 +15,7 @@ extern "C" __global__ void __launch_bounds__(mycel::kDeviceBlockThreads)
       launch, static_cast<int32_t>(blockIdx.x), static_cast<int32_t>(gridDim.x));
 }
 #else
-extern "C" __global__ void __launch_bounds__(mycel::kDeviceBlockThreads)
-    MYCEL_ENTRY(const mycel::DeviceLaunch launch) {
+extern "C" __global__ void __launch_bounds__(mycel::kDeviceBlockThreads) MYCEL_ENTRY(const mycel::DeviceLaunch launch) {
   mycel::step::RunBlock<mycel::HipDevicePolicy, mycel::DataType::MYCEL_ELEMENT_TYPE, true>(
       launch, static_cast<int32_t>(blockIdx.x), static_cast<int32_t>(gridDim.x));
 }

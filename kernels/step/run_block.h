@@ -141,8 +141,8 @@ MYCEL_DEVICE inline bool WaitForLanes(const View& view) {
   }
 }
 
-/// The body of kernels mycel_run_*: block `block` of `blocks`.
-template <typename D, DataType kType, bool kCombines>
+/// The body of kernels mycel_run_*: block `block` of `blocks`. `kAnyType`: D::Apply looks at the launch's type itself.
+template <typename D, DataType kType, bool kCombines, bool kAnyType = false>
 MYCEL_DEVICE inline void RunBlock(const DeviceLaunch& first, int32_t block, int32_t blocks) {
   using View = DeviceView<D, kType, kCombines>;
   for (const DeviceLaunch* launch = &first; launch != nullptr; launch = launch->next) {
@@ -150,7 +150,7 @@ MYCEL_DEVICE inline void RunBlock(const DeviceLaunch& first, int32_t block, int3
     const uint64_t runs = D::LoadAcquireLane(launch->lane_states[block].runs);
     D::Any(false);  // everyone has read it before it is written
     View view(*launch, runs, block + blocks >= launch->lane_count ? D::kSpins : 0);
-    if (kCombines ? launch->type != kType : launch->combines != 0) {
+    if (kCombines ? launch->type != kType && !kAnyType : launch->combines != 0) {
       if (D::Thread() == 0) view.Report(DeviceFault::kWrongKernel, block, -1, 0, false);
       return;
     }

@@ -31,6 +31,9 @@ Findings CheckOwnHeaderFirst(
     const Tree& tree);                          // x.cc's first include is x.h: its compile proves that x.h stands alone
 Findings CheckVendorHeaders(const Tree& tree);  // each third-party header only in its folders
 
+// rules_twins.cc
+Findings CheckDeviceTwins(const Tree& tree);  // kernels/device/{host,cuda,hip}.h: the same names in the same order
+
 // rules_code.cc
 Findings CheckWaiting(const Tree& tree);       // core/base/wait.h is the one place that waits
 Findings CheckAtomicOrders(const Tree& tree);  // memory orders are spelled out; no stand-alone fences

@@ -196,7 +196,7 @@ Findings CheckAll(const Tree& tree) {
   for (const auto check :
        {CheckLayerLaw, CheckCoreOrder, CheckIncludePaths, CheckOwnHeaderFirst, CheckVendorHeaders, CheckWaiting,
         CheckAtomicOrders, CheckLocks, CheckAbseilNames, CheckEnvironment, CheckPrinting, CheckUnfinished, CheckNames,
-        CheckLineLength, CheckSizes, CheckPragmaOnce, CheckTargets, CheckReadmes}) {
+        CheckLineLength, CheckDeviceTwins, CheckSizes, CheckPragmaOnce, CheckTargets, CheckReadmes}) {
     for (Finding& finding : check(tree)) all.push_back(std::move(finding));
   }
   return all;

@@ -107,6 +107,24 @@ TEST(VendorHeaders, StayInTheirFolders) {
               IsEmpty());
 }
 
+TEST(DeviceTwins, HaveTheSameNamesInTheSameOrder) {
+  const std::string host =
+      "struct P {\n  static constexpr int kSpins = 0;\n  static constexpr bool Any(bool v) { return v; }\n"
+      "  template <int k>\n  static Words<k> Load(const std::byte* from) {\n    static int x = 1;\n  }\n};\n";
+  const std::string twin =
+      "struct P {\n  static constexpr int kSpins = 9;\n  __device__ static bool Any(bool v);\n"
+      "  __device__ static Words<k> Load(const std::byte* from);\n private:\n  __device__ static int Mine();\n};\n";
+  std::string swapped = twin;
+  swapped.replace(swapped.find("Any"), 3, "All");
+  const std::string shorter = twin.substr(0, twin.find("  __device__ static Words"));
+  const auto check = [&](const std::string& text) {
+    return CheckDeviceTwins(MakeTree({{"kernels/device/host.h", host}, {"kernels/device/hip.h", text}}));
+  };
+  EXPECT_THAT(check(twin), IsEmpty());
+  EXPECT_THAT(check(swapped), SizeIs(1));
+  EXPECT_THAT(check(shorter), SizeIs(1));
+}
+
 TEST(Waiting, HappensInOnePlace) {
   const std::string spin = "void F() {\n  while (!flag.load(std::memory_order_acquire)) {\n  }\n}\n";
   EXPECT_THAT(CheckWaiting(MakeTree({{"core/runtime/a.cc", spin}})), SizeIs(1));

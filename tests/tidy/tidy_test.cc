@@ -31,7 +31,7 @@ TEST_P(TheTreeKeeps, TheRule) {
 
 INSTANTIATE_TEST_SUITE_P(House, TheTreeKeeps,
                          testing::Values(Rule{"LayerLaw", CheckLayerLaw}, Rule{"CoreOrder", CheckCoreOrder},
-                                         Rule{"IncludePaths", CheckIncludePaths},
+                                         Rule{"DeviceTwins", CheckDeviceTwins}, Rule{"IncludePaths", CheckIncludePaths},
                                          Rule{"OwnHeaderFirst", CheckOwnHeaderFirst},
                                          Rule{"VendorHeaders", CheckVendorHeaders}, Rule{"Waiting", CheckWaiting},
                                          Rule{"AtomicOrders", CheckAtomicOrders}, Rule{"AbseilNames", CheckAbseilNames},
