@@ -40,7 +40,7 @@ struct HipApi {
   static constexpr const char* kSynchronize = "hipStreamSynchronize";
   static constexpr const char* kDeviceOf = "hipGetStreamDeviceId";
   static constexpr const char* kIsCapturing = "hipStreamIsCapturing";
-  static constexpr const char* kCallHost = "hipLaunchHostFunc";
+  static constexpr const char* kCallHost = "hipStreamAddCallback";
   static constexpr const char* kMakeEvent = "hipEventCreateWithFlags";
   static constexpr const char* kRecord = "hipEventRecord";
   static constexpr const char* kWaitEvent = "hipStreamWaitEvent";
@@ -103,7 +103,7 @@ struct HipApi {
     library->Find("hipStreamSynchronize", &synchronize);
     library->Find("hipGetStreamDeviceId", &stream_device);
     library->Find("hipStreamIsCapturing", &is_capturing);
-    library->Find("hipLaunchHostFunc", &call_host);
+    library->Find("hipStreamAddCallback", &add_callback);
     library->Find("hipEventCreateWithFlags", &make_event);
     library->Find("hipEventDestroy", &end_event);
     library->Find("hipEventRecord", &record);
@@ -179,6 +179,21 @@ struct HipApi {
     if (result != 0) last_error();
     return result;
   }
+  /// hipLaunchHostFunc came later than ROCm 5.2's library.
+  int call_host(void* stream, void (*function)(void*), void* argument) const {
+    struct Call {
+      void (*function)(void*);
+      void* argument;
+    };
+    auto* call = new Call{function, argument};
+    const auto run = [](void* /*stream*/, int /*status*/, void* kept) {
+      const std::unique_ptr<Call> mine(static_cast<Call*>(kept));
+      mine->function(mine->argument);
+    };
+    const int result = add_callback(stream, run, call, 0);
+    if (result != 0) delete call;
+    return result;
+  }
   int DeviceOf(void* stream, int* device) const {
     if (stream == nullptr) return get_device(device);
     *device = stream_device(stream);
@@ -218,7 +233,7 @@ struct HipApi {
   int (*synchronize)(void*);
   int (*stream_device)(void*);
   int (*is_capturing)(void*, int*);
-  int (*call_host)(void*, void (*)(void*), void*);
+  int (*add_callback)(void*, void (*)(void*, int, void*), void*, unsigned);
   int (*make_event)(void**, unsigned);
   int (*end_event)(void*);
   int (*record)(void*, void*);

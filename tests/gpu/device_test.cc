@@ -210,6 +210,28 @@ TEST(DeviceTest, ALateRankIsATimeoutAndAnAbortEndsAKernel) {
   });
 }
 
+TEST(DeviceTest, OneThreadDrivesRanksThatShareAStream) {
+  const Devices devices(4);
+  std::vector<std::unique_ptr<Buffer<int32_t>>> buffers;
+  for (int rank = 0; rank < 4; ++rank) {
+    buffers.push_back(std::make_unique<Buffer<int32_t>>(rank, 1000));
+    for (size_t i = 0; i < 1000; ++i) (*buffers.back())[i] = rank;
+  }
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(mycelGroupStart(), mycelSuccess);
+    for (int rank = 0; rank < 4; ++rank) {
+      int32_t* data = buffers[static_cast<size_t>(rank)]->data();
+      EXPECT_EQ(mycelAllReduce(data, data, 1000, mycelInt32, mycelSum, devices.comm(rank), nullptr), mycelSuccess);
+    }
+    ASSERT_EQ(mycelGroupEnd(), mycelSuccess) << mycelGetLastError(nullptr);
+  }
+  for (int device = 0; device < 2; ++device) {
+    const GpuScope scope(FakeDriver(), device);
+    ASSERT_TRUE(FakeDriver()->Synchronize(nullptr).ok());
+  }
+  for (const auto& buffer : buffers) EXPECT_EQ((*buffer)[999], 24);
+}
+
 TEST(DeviceTest, AGraphReplaysCollectives) {
   const Devices devices(2);
   devices.Each([&](int rank) {
