@@ -1,8 +1,11 @@
 // Communicators on a device through the C API, over the fake driver: ranks are threads that share two devices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -230,6 +233,48 @@ TEST(DeviceTest, OneThreadDrivesRanksThatShareAStream) {
     ASSERT_TRUE(FakeDriver()->Synchronize(nullptr).ok());
   }
   for (const auto& buffer : buffers) EXPECT_EQ((*buffer)[999], 24);
+}
+
+/// A rank in a process of its own: sums with the other; then rank 1 dies and rank 0 waits for it. The exit status.
+int RankProcess(int rank, const mycelUniqueId& id) {
+  mycelConfig_t config = MYCEL_CONFIG_INITIALIZER;
+  config.device = "cuda:0";
+  config.timeout = 30;
+  mycelComm_t comm = nullptr;
+  if (mycelCommInitRankConfig(&comm, 2, id, rank, &config) != mycelSuccess) return 1;
+  const Buffer<int32_t> data(0, 70000);
+  for (size_t i = 0; i < 70000; ++i) data[i] = rank + 1;
+  const GpuScope scope(FakeDriver(), 0);
+  GpuStream stream = FakeDriver()->MakeStream().value();
+  const auto reduce = [&] {
+    return mycelAllReduce(data.data(), data.data(), 70000, mycelInt32, mycelSum, comm, stream);
+  };
+  if (reduce() != mycelSuccess || !FakeDriver()->Synchronize(stream).ok()) return 2;
+  if (data[0] != 3 || data[69999] != 3) return 3;
+  if (rank == 1) raise(SIGKILL);
+  if (reduce() != mycelSuccess || !FakeDriver()->Synchronize(stream).ok()) return 4;
+  mycelResult_t error = mycelSuccess;
+  for (int i = 0; i < 500 && error == mycelSuccess; ++i) {
+    mycelCommGetAsyncError(comm, &error);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (error != mycelRemoteError) return 5;
+  return std::string(mycelGetLastError(comm)).find("rank 1 (pid ") == std::string::npos ? 6 : 0;
+}
+
+TEST(DeviceTest, RanksAreProcessesAndADeadOneEndsTheKernelThatWaitsForIt) {
+  mycelUniqueId id;
+  ASSERT_EQ(mycelGetUniqueId(&id), mycelSuccess);
+  pid_t children[2];
+  for (int rank = 0; rank < 2; ++rank) {
+    children[rank] = fork();
+    if (children[rank] == 0) _exit(RankProcess(rank, id));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(children[1], &status, 0), children[1]);
+  EXPECT_TRUE(WIFSIGNALED(status)) << "rank 1 ended with " << WEXITSTATUS(status);
+  ASSERT_EQ(waitpid(children[0], &status, 0), children[0]);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(DeviceTest, AGraphReplaysCollectives) {
