@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "bindings/c/mycel.h"
+#include "core/base/rng.h"
 #include "tests/gpu/fake_driver.h"
 
 namespace mycel {
@@ -275,6 +277,40 @@ TEST(DeviceTest, RanksAreProcessesAndADeadOneEndsTheKernelThatWaitsForIt) {
   EXPECT_TRUE(WIFSIGNALED(status)) << "rank 1 ended with " << WEXITSTATUS(status);
   ASSERT_EQ(waitpid(children[0], &status, 0), children[0]);
   EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(DeviceTest, EveryTypeAndOperationGivesTheHostsBits) {
+  const Devices devices(2);
+  mycelComm_t on_host[2];
+  mycelConfig_t config = MYCEL_CONFIG_INITIALIZER;
+  config.device = "host";
+  ASSERT_EQ(mycelCommInitAllConfig(on_host, 2, nullptr, &config), mycelSuccess);
+  constexpr size_t kCount = 333;
+  constexpr uint64_t kSeed = 20'261'201;
+  std::atomic<int> compared{0};
+  devices.Each([&](int rank) {
+    Rng random(kSeed + static_cast<uint64_t>(rank));
+    const Buffer<uint8_t> data(rank, kCount * 8);
+    std::vector<uint8_t> expected(kCount * 8);
+    for (const int type : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 32, 33}) {
+      for (const int op : {0, 1, 2, 3, 4, 32, 33, 34}) {
+        for (size_t i = 0; i < expected.size(); ++i) data[i] = expected[i] = static_cast<uint8_t>(random.Below(256));
+        const auto mycel_type = static_cast<mycelDataType_t>(type);
+        const auto mycel_op = static_cast<mycelRedOp_t>(op);
+        const mycelResult_t host =
+            mycelAllReduce(expected.data(), expected.data(), kCount, mycel_type, mycel_op, on_host[rank], nullptr);
+        const mycelResult_t device = mycelAllReduce(data.data(), data.data(), kCount, mycel_type, mycel_op,
+                                                    devices.comm(rank), devices.stream(rank));
+        ASSERT_EQ(host, device) << "type " << type << ", op " << op;
+        devices.Wait(rank);
+        EXPECT_EQ(std::memcmp(data.data(), expected.data(), expected.size()), 0)
+            << "type " << type << ", op " << op << ", seed " << kSeed;
+        compared.fetch_add(host == mycelSuccess ? 1 : 0, std::memory_order_relaxed);
+      }
+    }
+  });
+  EXPECT_EQ(compared.load(std::memory_order_relaxed), 2 * (14 * 5 + 8 * 3));
+  for (mycelComm_t comm : on_host) mycelCommDestroy(comm);
 }
 
 TEST(DeviceTest, AGraphReplaysCollectives) {
