@@ -46,6 +46,12 @@ Status CheckBuffers(const CollectiveCall& call, const mycelComm& comm, const cha
   const uint64_t recv_bytes = block_bytes * BlocksIn(info.recv, rank, n, call.root);
   if (send_bytes > 0 && call.send == nullptr) return InvalidArgument(std::string(function) + ": sendbuff is NULL");
   if (recv_bytes > 0 && call.recv == nullptr) return InvalidArgument(std::string(function) + ": recvbuff is NULL");
+  if (comm.device.driver != nullptr) {
+    if (send_bytes > 0)
+      MYCEL_RETURN_IF_ERROR(CheckMemory(comm.device, call.send, std::string(function) + ": sendbuff"));
+    if (recv_bytes > 0)
+      MYCEL_RETURN_IF_ERROR(CheckMemory(comm.device, call.recv, std::string(function) + ": recvbuff"));
+  }
   if (send_bytes == 0 || recv_bytes == 0 || !Overlap(SpanOf(call.send, send_bytes), SpanOf(call.recv, recv_bytes))) {
     return OkStatus();
   }
@@ -99,6 +105,9 @@ mycelResult_t AcceptPoint(const PointCall& call, mycelDataType_t type, mycelComm
   if (status.ok()) status = CheckPeer(call.peer, *comm, "peer", function);
   if (status.ok() && call.count > 0 && call.buffer == nullptr) {
     status = InvalidArgument(std::string(function) + ": the buffer is NULL");
+  }
+  if (status.ok() && call.count > 0) {
+    status = CheckMemory(comm->device, call.buffer, std::string(function) + ": the buffer");
   }
   if (status.ok()) status = CheckCount(call.count, type, function);
   if (!status.ok()) return Refuse(status);

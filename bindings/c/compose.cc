@@ -24,6 +24,7 @@
 #include "core/runtime/status_signal.h"
 #include "core/topo/gallery.h"
 #include "core/topo/subset.h"
+#include "kernels/gpu/gpu_device.h"
 #include "kernels/host/host_device.h"
 #include "scheduler/select/cost_model.h"
 
@@ -34,6 +35,7 @@ namespace {
 constexpr size_t kCacheBytes = size_t{8} << 20;
 // For allreduce (scheduler/select/README.md, "Estimate"); other collectives between servers do best on one.
 constexpr int32_t kLanesBetweenServers = 4;
+constexpr int32_t kLanesOfDevice = 8;  // blocks of a kernel
 
 /// The environment's say, read once per communicator.
 struct Settings {
@@ -50,6 +52,7 @@ struct Settings {
   std::optional<int32_t> lanes_min;
   std::optional<int32_t> lanes_max;
   std::string trace_file;
+  DeviceChoice device;
 };
 
 /// A field of the config goes before the variable.
@@ -87,6 +90,7 @@ StatusOr<Settings> ReadSettings(const CommConfig& config) {
   settings.lanes_max = config.lanes_max;
   if (!settings.lanes_max) settings.lanes_max = settings.lanes_min;
   MYCEL_ASSIGN_OR_RETURN(settings.trace_file, EnvText(Env::kTrace));
+  MYCEL_ASSIGN_OR_RETURN(settings.device, ChooseDevice(config.device));
   WarnOfUnknownEnv();
   for (const EnvSetting& setting : DescribeEnv()) {
     if (setting.from_environment)
@@ -102,6 +106,8 @@ std::string Agreement(const Settings& settings) {
   return "MYCEL_PLANNER=" + settings.planner + "\nMYCEL_TOPO=" + settings.topology +
          "\nMYCEL_PLAN_FILE=" + settings.plan_file + "\nMYCEL_PAYLOAD_BYTES=" + std::to_string(settings.payload_bytes) +
          "\nMYCEL_TRANSPORT=" + settings.transport.transport + "\nMYCEL_DIRECT=" + settings.transport.direct +
+         "\nMYCEL_DEVICE=" +
+         (settings.device.driver == nullptr ? "host" : std::string(settings.device.driver->name())) +
          "\nMYCEL_REPRODUCIBLE=" + settings.reproducible + "\nconfig.minLanes=" + LanesText(settings.lanes_min) +
          "\nconfig.maxLanes=" + LanesText(settings.lanes_max) + "\n";
 }
@@ -261,7 +267,9 @@ StatusOr<Inputs> ReadInputs(Bootstrap& bootstrap, const ComposeOptions& options)
   Inputs inputs{*std::move(read), *std::move(topology), named_topology, nullptr};
   // Names decide how much memory the channels get, before anybody is connected; who reaches whom is probed.
   const bool several_servers = hosts.size() > 1 || inputs.settings.transport.transport == "ucx";
-  inputs.lanes_max = inputs.settings.lanes_max.value_or(several_servers ? kLanesBetweenServers : 1);
+  inputs.lanes_max = inputs.settings.lanes_max.value_or(inputs.settings.device.driver != nullptr ? kLanesOfDevice
+                                                        : several_servers                        ? kLanesBetweenServers
+                                                                                                 : 1);
   inputs.lanes_min = inputs.settings.lanes_min.value_or(1);
   if (*from_file != nullptr) {
     const std::string name = "MYCEL_PLAN_FILE=" + inputs.settings.plan_file;
@@ -318,10 +326,12 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
     wanted.communicator = HashOfText(tokens[0]);
     // Plans follow from the core count: ranks with unlike affinities must use one number.
     for (const std::string& of_rank : tokens) cores_for_plans = std::min(cores_for_plans, std::atoi(of_rank.c_str()));
-    MYCEL_ASSIGN_OR_RETURN(Connection connection,
-                           ConnectRanks(bootstrap, settings.transport, {options.one_process, options.wrap_transport},
-                                        wanted, options.deadline));
+    MYCEL_ASSIGN_OR_RETURN(
+        Connection connection,
+        ConnectRanks(bootstrap, settings.transport, {options.one_process, options.wrap_transport, settings.device},
+                     wanted, options.deadline));
     parts.transport = std::move(connection.transport);
+    parts.host_transport = connection.host;
     between_servers = !connection.rails_of.empty();
     if (inputs.named_topology) {
       if (parts.rank == Rank(0)) TellDisagreements(topology, connection);
@@ -354,7 +364,17 @@ StatusOr<Composed> Compose(Bootstrap& bootstrap, const ComposeOptions& options) 
   source.lanes_min = inputs.lanes_min;
   source.lanes_max = inputs.lanes_max;
   source.store_folder = PlanStoreFolder();
+  if (settings.device.driver != nullptr) {
+    GpuDeviceOptions gpu;
+    gpu.driver = settings.device.driver;
+    gpu.device = settings.device.device;
+    gpu.image = gpu.driver->name() == "hip" ? &HipImageOf : &CudaImageOf;
+    gpu.blocks_max = inputs.lanes_max;
+    MYCEL_ASSIGN_OR_RETURN(parts.stream_device, GpuDevice::Make(gpu));
+    parts.trace_file.clear();
+  }
   auto lineage = std::make_shared<Lineage>();
+  lineage->device = settings.device;
   lineage->config = options.config;
   if (inputs.named_topology) lineage->topology = source.topology;
   lineage->one_process = options.one_process;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/c/config.h"
+#include "bindings/c/device_choice.h"
 #include "bindings/c/plan_source.h"
 #include "core/base/status.h"
 #include "core/runtime/communicator.h"
@@ -21,6 +22,7 @@ struct Lineage {
   CommConfig config;
   std::shared_ptr<const Topology> topology;  // that somebody asked for; null: the default one of its size
   bool one_process = false;
+  DeviceChoice device;
   // Not for descendants, which have their own: what the communicator's calls would take (group_time.h).
   TimeSource time;
   bool reproducible = false;

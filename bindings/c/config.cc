@@ -35,6 +35,10 @@ StatusOr<CommConfig> ReadConfig(const mycelConfig_t* config, const char* functio
     static constexpr WaitMode kModes[] = {WaitMode::kAuto, WaitMode::kSpin, WaitMode::kYield, WaitMode::kSleep};
     read.wait = kModes[*wait];
   }
+  // Programs of before have no such field.
+  if (config->size >= offsetof(mycelConfig_t, device) + sizeof(config->device)) {
+    MYCEL_RETURN_IF_ERROR(reader.Text("device", config->device, kNameBytesMax, &read.device));
+  }
   return read;
 }
 
@@ -47,6 +51,7 @@ CommConfig Inherit(CommConfig wanted, const CommConfig& parent) {
   take(wanted.planner, parent.planner);
   take(wanted.reproducible, parent.reproducible);
   take(wanted.wait, parent.wait);
+  take(wanted.device, parent.device);
   // Bounds go together: one of the child's and one of the parent's may contradict each other.
   if (!wanted.lanes_min && !wanted.lanes_max) {
     wanted.lanes_min = parent.lanes_min;

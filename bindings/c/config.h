@@ -22,6 +22,7 @@ struct CommConfig {
   std::optional<std::string> topology;
   std::optional<bool> reproducible;
   std::optional<WaitMode> wait;
+  std::optional<std::string> device;
 
   bool is_blocking() const { return blocking.value_or(true); }
 };

@@ -7,6 +7,7 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "transport/discover/network_devices.h"
+#include "transport/ipc/ipc_transport.h"
 #include "transport/joined/joined_transport.h"
 #include "transport/loopback/loopback_transport.h"
 #include "transport/shm/shm_transport.h"
@@ -134,6 +135,33 @@ Status ConnectUcx(Bootstrap& bootstrap, const TransportSettings& settings, const
   return Connect(bootstrap, wanted, skips, deadline, transport->get());
 }
 
+/// GPUs of one server. Those of several would meet through UCX, which does not carry their channels yet.
+StatusOr<Connection> ConnectDevices(Bootstrap& bootstrap, const TransportSettings& settings,
+                                    const ConnectOptions& options, const TransportOptions& wanted, Deadline deadline) {
+  IpcOptions ipc;
+  ipc.driver = options.device.driver;
+  ipc.device = options.device.device;
+  ipc.host = [&settings, one_process = options.one_process]() -> std::unique_ptr<Transport> {
+    if (one_process) return std::make_unique<LoopbackTransport>();
+    return MakeShm(settings);
+  };
+  auto made = std::make_unique<IpcTransport>(ipc);
+  IpcTransport* transport = made.get();
+  Connection connection;
+  connection.transport = std::move(made);
+  const auto nobody = [](Rank /*rank*/) { return false; };
+  MYCEL_RETURN_IF_ERROR(Connect(bootstrap, wanted, nobody, deadline, transport));
+  MYCEL_ASSIGN_OR_RETURN(connection.server_of, Servers(bootstrap, *transport, deadline));
+  for (size_t rank = 0; rank < connection.server_of.size(); ++rank) {
+    if (connection.server_of[rank] == connection.server_of[0]) continue;
+    return InvalidUsage("rank " + std::to_string(rank) +
+                        " is on another server than rank 0, and GPU communicators reach one server in this version; "
+                        "stage through the host: config.device \"host\" and buffers of the host");
+  }
+  connection.host = &transport->host();
+  return connection;
+}
+
 }  // namespace
 
 StatusOr<TransportSettings> ReadTransportSettings() {
@@ -149,6 +177,9 @@ StatusOr<Connection> ConnectRanks(Bootstrap& bootstrap, const TransportSettings&
                                   const ConnectOptions& options, const TransportOptions& wanted, Deadline deadline) {
   Connection connection;
   const auto nobody = [](Rank /*rank*/) { return false; };
+  if (options.device.driver != nullptr) {
+    return ConnectDevices(bootstrap, settings, options, wanted, deadline);
+  }
   if (settings.transport == "ucx") {
     connection.server_of.assign(static_cast<size_t>(wanted.rank_count), 0);
     MYCEL_RETURN_IF_ERROR(

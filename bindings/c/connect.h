@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/c/device_choice.h"
 #include "core/base/status.h"
 #include "core/spi/bootstrap.h"
 #include "core/spi/transport.h"
@@ -26,6 +27,7 @@ StatusOr<TransportSettings> ReadTransportSettings();
 /// Connected transport, and which ranks share this rank's server.
 struct Connection {
   std::unique_ptr<Transport> transport;
+  Transport* host = nullptr;  // on a GPU: the part that the ranks' hosts talk through
   /// By rank: its server, numbered in the order of the servers' lowest ranks.
   std::vector<int32_t> server_of;
   /// By rank; empty where no rank needs a network.
@@ -36,6 +38,7 @@ struct ConnectOptions {
   bool one_process = false;  // all ranks are threads of this process
   /// For tests: put around the transport that reaches the ranks of this server. May be empty.
   std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)> wrap;
+  DeviceChoice device;
 };
 
 /// Collective. RemoteError when another rank could not connect; every failure is on every rank.

@@ -1,8 +1,10 @@
 #include "bindings/c/group_state.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <new>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -42,7 +44,8 @@ std::shared_ptr<const OwnedArrays> Own(const VectorArrays* arrays, int32_t rank_
 
 /// `call` with the arrays and settings it may keep.
 CollectiveCall Keeping(CollectiveCall call, const std::shared_ptr<const OwnedArrays>& owned,
-                       const std::shared_ptr<const CallSettings>& settings) {
+                       const std::shared_ptr<const CallSettings>& settings, mycelStream_t stream = nullptr) {
+  call.stream = stream;
   if (owned != nullptr) call.vector = &owned->arrays;
   call.settings = settings.get();
   return call;
@@ -83,7 +86,8 @@ GroupEntry& EntryFor(mycelComm* comm, mycelStream_t stream) {
   return group.entries.back();
 }
 
-Status CheckStream(mycelStream_t stream, const char* function) {
+Status CheckStream(const mycelComm& comm, mycelStream_t stream, const char* function) {
+  if (comm.device.driver != nullptr) return CheckStreamOf(comm.device, stream, function);
   return stream == nullptr ? OkStatus() : HostStream::CheckHandle(stream, function);
 }
 
@@ -175,6 +179,55 @@ Status RunInits(const std::vector<std::function<Status()>>& inits) {
 /// One batch a stream. The NULL stream, of communicators that block, runs now, last, so that what was queued goes
 /// first.
 bool RunsNow(const GroupEntry& entry) { return entry.stream == nullptr && entry.comm->blocking; }
+bool IsOnDevice(const GroupEntry& entry) { return entry.comm->device.driver != nullptr; }
+
+/// The parts of a group that are on GPUs: put into their streams now. Where several communicators share a stream, each
+/// gets one of its own for the group, since their kernels wait for each other.
+Status RunOnDevices(std::vector<GroupEntry> entries, const char* function) {
+  std::sort(entries.begin(), entries.end(), [](const GroupEntry& a, const GroupEntry& b) { return a.comm < b.comm; });
+  std::map<mycelStream_t, std::set<mycelComm*>> users;
+  for (const GroupEntry& entry : entries) users[entry.stream].insert(entry.comm);
+  std::vector<GroupPart> parts;
+  std::vector<std::unique_ptr<Inside>> inside;
+  std::vector<std::pair<Communicator*, mycelStream_t>> forks;
+  const mycelComm* last = nullptr;
+  Status first;
+  for (GroupEntry& entry : entries) {
+    if (entry.comm != last) {
+      last = entry.comm;
+      auto place = std::make_unique<Inside>(entry.comm, function, entry.generation);
+      if (!place->status().ok()) return place->status();
+      parts.push_back({});
+      parts.back().communicator = &place->communicator();
+      inside.push_back(std::move(place));
+    }
+    GroupPart& part = parts.back();
+    mycelStream_t stream = entry.stream;
+    if (users[stream].size() > 1) {
+      MYCEL_ASSIGN_OR_RETURN(stream, part.communicator->Fork(entry.stream));
+      forks.emplace_back(part.communicator, entry.stream);
+    }
+    if (!entry.points.empty() && !part.points.empty()) {
+      return InvalidUsage(std::string(function) +
+                          ": the group has messages of one communicator on several streams; put them on one");
+    }
+    if (!entry.points.empty()) {
+      part.points = std::move(entry.points);
+      part.points_settings = entry.points_settings.get();
+      part.points_stream = stream;
+    }
+    for (CollectiveCall& call : entry.collectives) {
+      call.stream = stream;
+      part.collectives.push_back(call);
+    }
+  }
+  first = RunGroup(parts, [](size_t /*part*/) {});
+  for (const auto& [communicator, stream] : forks) {
+    const Status joined = communicator->Join(stream);
+    if (first.ok()) first = joined;
+  }
+  return first;
+}
 
 Status EndGroup(OpenGroup group, bool* in_progress) {
   *in_progress = group.in_progress;
@@ -186,10 +239,16 @@ Status EndGroup(OpenGroup group, bool* in_progress) {
     if (entry.comm->generation.load(std::memory_order_relaxed) != entry.generation) {
       return InvalidArgument("mycelGroupEnd: a communicator of the group was destroyed before the group ended");
     }
-    MYCEL_RETURN_IF_ERROR(CheckStream(entry.stream, "mycelGroupEnd"));
+    MYCEL_RETURN_IF_ERROR(CheckStream(*entry.comm, entry.stream, "mycelGroupEnd"));
   }
   Status first;
   std::vector<GroupEntry> now;
+  std::vector<GroupEntry> on_devices;
+  for (GroupEntry& entry : group.entries) {
+    if (IsOnDevice(entry)) on_devices.push_back(std::move(entry));
+  }
+  std::erase_if(group.entries, [](const GroupEntry& entry) { return IsOnDevice(entry); });
+  if (!on_devices.empty()) MYCEL_RETURN_IF_ERROR(RunOnDevices(std::move(on_devices), "mycelGroupEnd"));
   while (!group.entries.empty()) {
     const mycelStream_t stream = group.entries.front().stream;
     const bool runs_now = RunsNow(group.entries.front());
@@ -265,7 +324,7 @@ namespace {
 /// An operation outside of groups: now, or on its stream. `run(communicator)` may be copied.
 template <typename F>
 Status RunOrQueue(mycelComm* comm, mycelStream_t stream, const char* function, F run) {
-  if (stream == nullptr && comm->blocking) {
+  if ((stream == nullptr && comm->blocking) || comm->device.driver != nullptr) {
     AwaitStreams(comm);
     return RunIn(Inside(comm, function), function, run);
   }
@@ -299,7 +358,7 @@ mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t 
         RunIn(Inside(comm, function), function, [run](Communicator& communicator) { return communicator.Run(*run); });
     return status.ok() ? mycelSuccess : Report(status);
   }
-  const Status usable = CheckStream(stream, function);
+  const Status usable = CheckStream(*comm, stream, function);
   if (!usable.ok()) return Refuse(usable);
   const Status accepted = Guarded(function, [&] {
     const auto owned = Own(call.vector, comm->rank_count);
@@ -313,16 +372,15 @@ mycelResult_t Submit(mycelComm* comm, const CollectiveCall& call, mycelStream_t 
       return OkStatus();
     }
     return RunOrQueue(comm, stream, function,
-                      [call = Keeping(call, owned, settings), owned, kept, settings](Communicator& communicator) {
-                        return communicator.Run(call);
-                      });
+                      [call = Keeping(call, owned, settings, stream), owned, kept,
+                       settings](Communicator& communicator) { return communicator.Run(call); });
   });
   return accepted.ok() ? Accepted(comm, stream) : Refuse(accepted);
 }
 
 mycelResult_t SubmitPoints(mycelComm* comm, std::span<const PointCall> calls, mycelStream_t stream,
                            const char* function) {
-  const Status usable = CheckStream(stream, function);
+  const Status usable = CheckStream(*comm, stream, function);
   if (!usable.ok()) return Refuse(usable);
   if (InGroup()) {
     const Status added = Guarded(function, [&] {
@@ -333,10 +391,10 @@ mycelResult_t SubmitPoints(mycelComm* comm, std::span<const PointCall> calls, my
     });
     return added.ok() ? mycelSuccess : Refuse(added);
   }
-  if (stream == nullptr && comm->blocking) {
+  if ((stream == nullptr && comm->blocking) || comm->device.driver != nullptr) {
     AwaitStreams(comm);
-    return Report(RunIn(Inside(comm, function), function, [calls](Communicator& communicator) {
-      return communicator.RunPoints(calls, SettingsOfThread());
+    return Report(RunIn(Inside(comm, function), function, [calls, stream](Communicator& communicator) {
+      return communicator.RunPoints(calls, SettingsOfThread(), stream);
     }));
   }
   const Status queued = Guarded(function, [&] {

@@ -124,7 +124,9 @@ void Fill(mycelComm* handle, Composed composed) {
   handle->rank = composed.communicator->rank().value();
   handle->rank_count = composed.communicator->rank_count();
   handle->plans_vectors = composed.communicator->plans_vectors();
-  handle->blocking = composed.lineage->config.is_blocking();
+  handle->device = composed.lineage->device;
+  // On a GPU no call blocks for its end anyway.
+  handle->blocking = composed.lineage->config.is_blocking() || handle->device.driver != nullptr;
   const MutexLock tickets(TicketMutex());
   if (!handle->blocking) handle->own_stream = std::make_unique<HostStream>();
   const MutexLock fields(handle->mutex);

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 
+#include "bindings/c/device_choice.h"
 #include "bindings/c/mycel.h"
 #include "bindings/c/stream.h"
 #include "core/base/mutex.h"
@@ -46,6 +47,7 @@ struct mycelComm {
   int32_t rank = 0;
   int32_t rank_count = 0;
   bool plans_vectors = false;  // CommunicatorParts::plans_vectors
+  mycel::DeviceChoice device;  // the host, or a GPU: then calls go into its streams
   bool blocking = true;        // false: operations with a NULL stream are queued on own_stream
   uint32_t process_generation = 0;
   mycel::Mutex mutex;

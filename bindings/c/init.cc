@@ -25,6 +25,13 @@ Status CheckRanks(int nranks, const char* function) {
                          std::to_string(kRanksMax));
 }
 
+/// Settles what "auto" means in this thread.
+Status FixDevice(CommConfig* config) {
+  MYCEL_ASSIGN_OR_RETURN(const DeviceChoice choice, ChooseDevice(config->device));
+  config->device = choice.name();
+  return OkStatus();
+}
+
 /// Meets the others through `id` and puts the communicator together.
 StatusOr<Composed> InitRank(int nranks, const UniqueId& id, int rank, const CommConfig& config) {
   ComposeOptions options;
@@ -47,6 +54,8 @@ mycelResult_t AcceptInitRank(mycelComm_t* comm, int nranks, const mycelUniqueId&
   }
   StatusOr<CommConfig> wanted = ReadConfig(config, function);
   if (status.ok()) status = wanted.status();
+  // The thread that creates it may be another: what is current here counts.
+  if (status.ok()) status = FixDevice(&*wanted);
   if (!status.ok()) return Refuse(status);
   UniqueId unique;
   std::memcpy(unique.bytes, id.internal, MYCEL_UNIQUE_ID_BYTES);
@@ -55,12 +64,18 @@ mycelResult_t AcceptInitRank(mycelComm_t* comm, int nranks, const mycelUniqueId&
 }
 
 /// One rank of CommInitAll, on its own thread.
-StatusOr<Composed> InitThread(Meeting& meeting, int rank, const ComposeOptions& options) {
+StatusOr<Composed> InitThread(Meeting& meeting, int rank, ComposeOptions options, const int* devlist) {
+  // As in NCCL: rank i is on device i of the list, or on device i; ranks beyond the last device share.
+  if (options.config.device && *options.config.device != "host") {
+    MYCEL_ASSIGN_OR_RETURN(DeviceChoice choice, ChooseDevice(options.config.device));
+    choice.device = devlist != nullptr ? devlist[rank] : rank % choice.driver->device_count();
+    options.config.device = choice.name();
+  }
   MYCEL_ASSIGN_OR_RETURN(const std::unique_ptr<Bootstrap> bootstrap, meeting.Join(Rank(rank)));
   return Compose(*bootstrap, options);
 }
 
-Status InitAll(mycelComm_t* comms, int ndev, const CommConfig& config) {
+Status InitAll(mycelComm_t* comms, int ndev, const int* devlist, const CommConfig& config) {
   ComposeOptions options;
   options.one_process = true;
   options.config = config;
@@ -69,7 +84,7 @@ Status InitAll(mycelComm_t* comms, int ndev, const CommConfig& config) {
   const auto n = static_cast<size_t>(ndev);
   std::vector<StatusOr<Composed>> results(n);
   RunThreads(
-      n, [&](size_t rank) { results[rank] = InitThread(*meeting, static_cast<int>(rank), options); },
+      n, [&](size_t rank) { results[rank] = InitThread(*meeting, static_cast<int>(rank), options, devlist); },
       [&](size_t rank, const Status& status) {
         results[rank] = status;
         // Comes and goes at once: the others learn that they wait in vain.
@@ -80,13 +95,15 @@ Status InitAll(mycelComm_t* comms, int ndev, const CommConfig& config) {
   return OkStatus();
 }
 
-mycelResult_t AcceptInitAll(mycelComm_t* comms, int ndev, const mycelConfig_t* config, const char* function) {
+mycelResult_t AcceptInitAll(mycelComm_t* comms, int ndev, const int* devlist, const mycelConfig_t* config,
+                            const char* function) {
   Status status =
       comms == nullptr ? InvalidArgument(std::string(function) + ": comms is NULL") : CheckRanks(ndev, function);
   StatusOr<CommConfig> wanted = ReadConfig(config, function);
   if (status.ok()) status = wanted.status();
+  if (status.ok()) status = FixDevice(&*wanted);
   if (!status.ok()) return Report(status);
-  return Report(Guarded(function, [&] { return InitAll(comms, ndev, *wanted); }));
+  return Report(Guarded(function, [&] { return InitAll(comms, ndev, devlist, *wanted); }));
 }
 
 }  // namespace
@@ -144,16 +161,14 @@ mycelResult_t mycelCommInitRankConfig(mycelComm_t* comm, int nranks, mycelUnique
 }
 
 mycelResult_t mycelCommInitAll(mycelComm_t* comms, int ndev, const int* devlist) try {
-  (void)devlist;  // host ranks have no device number
-  return mycel::AcceptInitAll(comms, ndev, nullptr, "mycelCommInitAll");
+  return mycel::AcceptInitAll(comms, ndev, devlist, nullptr, "mycelCommInitAll");
 } catch (...) {
   return mycel::Caught("mycelCommInitAll");
 }
 
 mycelResult_t mycelCommInitAllConfig(mycelComm_t* comms, int ndev, const int* devlist,
                                      const mycelConfig_t* config) try {
-  (void)devlist;
-  return mycel::AcceptInitAll(comms, ndev, config, "mycelCommInitAllConfig");
+  return mycel::AcceptInitAll(comms, ndev, devlist, config, "mycelCommInitAllConfig");
 } catch (...) {
   return mycel::Caught("mycelCommInitAllConfig");
 }

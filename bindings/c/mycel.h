@@ -21,6 +21,12 @@
  *    (mycelStreamCreate): the call returns at once and the operation runs in stream order; the buffers are free after
  *    mycelStreamSynchronize. Operations of one communicator run in the order of their calls, whatever their streams; a
  *    call with NULL waits for the communicator's queued operations first.
+ *  - A communicator is on the host or on a GPU (config.device, MYCEL_DEVICE, else the GPU that is current in the thread
+ *    that creates it). On a GPU, buffers are memory of that device, or pinned or managed memory; `stream` is a CUDA or
+ *    HIP stream of it, NULL the default stream; calls return when the work is in the stream, and failures come from
+ *    the next call or mycelCommGetAsyncError. The first call of a kind waits for the other ranks' hosts, and so does
+ *    alltoallv by plan without a kept plan; the others may be captured into graphs, a communicator's calls on one
+ *    stream of a graph. A deadline counts from when the stream comes to the operation.
  *  - In place is recognised by NCCL's pointer rules: allreduce, reduce, broadcast: send == recv. allgather:
  *    send == recv + rank * count. reduce_scatter: recv == send + rank * count. gather: at the root, send == recv +
  *    root * count. scatter: at the root, recv == send + root * count. alltoall: send == recv. Any other overlap of a
@@ -159,6 +165,7 @@ typedef struct {
   const char* topology; /* (*) as MYCEL_TOPO; read before return */
   double timeout;       /* seconds, as MYCEL_TIMEOUT */
   int wait;             /* mycelWait_t, as MYCEL_WAIT */
+  const char* device;   /* as MYCEL_DEVICE: "auto", "host", "cuda", "hip", "cuda:1"; read before return */
 } mycelConfig_t;
 
 #define MYCEL_CONFIG_MAGIC 0x6d79636cU
@@ -169,7 +176,7 @@ typedef struct {
   {                                                                                                                \
     sizeof(mycelConfig_t), MYCEL_CONFIG_MAGIC, MYCEL_VERSION_CODE, MYCEL_CONFIG_UNDEF_INT, MYCEL_CONFIG_UNDEF_INT, \
         MYCEL_CONFIG_UNDEF_INT, MYCEL_CONFIG_UNDEF_INT, MYCEL_CONFIG_UNDEF_PTR, MYCEL_CONFIG_UNDEF_PTR,            \
-        MYCEL_CONFIG_UNDEF_PTR, MYCEL_CONFIG_UNDEF_REAL, MYCEL_CONFIG_UNDEF_INT                                    \
+        MYCEL_CONFIG_UNDEF_PTR, MYCEL_CONFIG_UNDEF_REAL, MYCEL_CONFIG_UNDEF_INT, MYCEL_CONFIG_UNDEF_PTR            \
   }
 
 /* Makes the token that a communicator's ranks meet by, and starts listening for them in this process (it must live

@@ -158,11 +158,10 @@ mycelResult_t mycelRedOpCreateUser(mycelRedOp_t* op, mycelUserFunction_t functio
     {
       const mycel::Inside inside(comm, kFunction);
       MYCEL_RETURN_IF_ERROR(inside.status());
-      const mycel::Device& device = inside.communicator().device();
-      if (!device.RunsUserFunctions()) {
+      if (!inside.communicator().RunsUserFunctions()) {
         return mycel::InvalidArgument(
             "mycelRedOpCreateUser: functions run on the host, this communicator's device is " +
-            std::string(device.name()));
+            std::string(inside.communicator().device_name()));
       }
     }
     auto made = std::make_shared<mycel::DynamicOp>();

@@ -1,6 +1,7 @@
 // `mycel info`: what this build is, what it was built with, and what it offers.
 #include <CLI/CLI.hpp>
 
+#include "bindings/c/device_choice.h"
 #include "bindings/cli/command.h"
 #include "bindings/cli/terminal.h"
 #include "core/base/build_info.h"
@@ -64,12 +65,37 @@ std::string DescribePlanStore() {
   return text + table.ToText();
 }
 
+/// Every device that communicators can be on, and why there are no others.
+std::string DescribeDevices() {
+  Table table({"", "", ""}, "  ");
+  table.Add({std::string(HostDevice().name()), "", Cell("the processor, in the calling thread", Tone::kFaint)});
+  for (const char* name : {"cuda", "hip"}) {
+    const StatusOr<GpuDriver*> driver = DriverOf(name);
+    if (!driver.ok()) {
+      table.Add({name, "none", Cell(Printable(StatusMessage(driver.status())), Tone::kFaint)});
+      continue;
+    }
+    const bool has_kernels = (std::string_view(name) == "hip" ? HipImageOf("mycel_scale") : CudaImageOf("mycel_scale"));
+    for (int32_t device = 0; device < (*driver)->device_count(); ++device) {
+      const StatusOr<GpuFacts> facts = (*driver)->Describe(device);
+      table.Add({std::string(name) + ":" + std::to_string(device),
+                 facts.ok() ? Printable(facts->name) : "does not answer",
+                 Cell(!facts.ok() ? Printable(StatusMessage(facts.status()))
+                                  : facts->architecture + ", " + facts->bus_id +
+                                        (has_kernels ? "" : "; this build has no kernels for it"),
+                      Tone::kFaint)});
+    }
+  }
+  return Heading("devices") + table.ToText();
+}
+
 ExitCode RunInfo() {
   Table transports({"", ""}, "  ");
   transports.Add({"shm", Cell("ranks of one host that are processes: shared memory", Tone::kFaint)});
+  transports.Add({"ipc", Cell("GPUs of one host: device memory that peers map", Tone::kFaint)});
   transports.Add({"loopback", Cell("ranks that are threads of one process", Tone::kFaint)});
-  return Print(DescribeBuild() + DescribeDependencies() + Heading("devices") + "  " + std::string(HostDevice().name()) +
-               "\n" + Heading("transports") + transports.ToText() + DescribePlanStore() + DescribePlanners() +
+  return Print(DescribeBuild() + DescribeDependencies() + DescribeDevices() + Heading("transports") +
+               transports.ToText() + DescribePlanStore() + DescribePlanners() +
                DescribeNames("collectives", AllCollectives(), [](const CollectiveInfo& c) { return c.name; }) +
                DescribeNames("types", AllDataTypes(), [](DataType type) { return NameOf(type); }) +
                DescribeNames("operations", AllReduceOps(), [](ReduceOp op) { return NameOf(op); }));

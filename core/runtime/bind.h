@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -34,6 +35,13 @@ class ChannelTable {
   int32_t channels_per_pair() const { return channels_per_pair_; }
   /// Of every open channel: sending ends first, then by peer and index.
   std::vector<ChannelTraffic> Traffic() const;
+  /// The same for ends whose counts somebody else keeps: `read` brings one up to date.
+  std::vector<ChannelTraffic> Traffic(const std::function<Status(ChannelEnd*)>& read) {
+    for (const std::unique_ptr<ChannelEnd>& end : ends_) {
+      if (end != nullptr) read(end.get()).IgnoreError();  // then it tells what it knew
+    }
+    return Traffic();
+  }
 
  private:
   StatusOr<ChannelEnd*> Open(Rank peer, int32_t index, bool sends);

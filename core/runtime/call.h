@@ -48,6 +48,7 @@ struct CollectiveCall {
   const VectorArrays* vector = nullptr;    // v-collectives
   const DynamicOp* dynamic = nullptr;      // op is one of its kinds
   const CallSettings* settings = nullptr;  // the call's own; null: the communicator's
+  void* stream = nullptr;                  // on a StreamDevice: where it runs
   uint32_t counts_hash = 0;                // allgatherv, reduce_scatterv: of all counts; filled in by the communicator
 };
 

@@ -36,7 +36,9 @@ struct Communicator::Bound {
 
 Communicator::Communicator(CommunicatorParts parts)
     : parts_(std::move(parts)),
-      channels_(parts_.transport.get(), parts_.rank_count, parts_.channels_per_pair),
+      channels_(parts_.host_transport != nullptr ? parts_.host_transport : parts_.transport.get(), parts_.rank_count,
+                parts_.host_transport != nullptr ? 1 : parts_.channels_per_pair),
+      stream_channels_(parts_.transport.get(), parts_.rank_count, parts_.channels_per_pair),
       plans_(parts_.rank, parts_.plan_source, parts_.plan_pair_source) {
   MYCEL_CHECK(parts_.device != nullptr);
   if (!parts_.status) parts_.status = StatusOwner::Hidden(parts_.rank.value(), parts_.rank_count);
@@ -46,15 +48,20 @@ Communicator::Communicator(CommunicatorParts parts)
   if (!parts_.trace_file.empty()) trace_ = std::make_unique<StepTrace>();
   current_.launch.trace = trace_.get();
   boards_.resize(static_cast<size_t>(parts_.rank_count), nullptr);
-  if (parts_.transport == nullptr) return;
+  if (parts_.transport == nullptr) {
+    if (has_stream()) StartWatch();
+    return;
+  }
   for (Rank rank : Ids<Rank>(parts_.rank_count)) boards_[rank.index()] = parts_.transport->BoardOf(rank);
   board_ = boards_[parts_.rank.index()];
   if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kIdle), std::memory_order_relaxed);
   stats_.payload_bytes = parts_.transport->MemoryBytes();
   needs_progress_ = parts_.transport->NeedsProgress();
+  if (has_stream()) StartWatch();
 }
 
 Communicator::~Communicator() {
+  if (has_stream()) EndWatch();
   if (trace_ != nullptr) WriteTrace(parts_.trace_file, *status_, trace_.get());
   // relaxed: only read by error texts of others.
   if (board_ != nullptr) board_->phase.store(static_cast<uint32_t>(Phase::kFinalized), std::memory_order_relaxed);
@@ -69,6 +76,7 @@ PlanKey Communicator::PlanKeyOf(const CollectiveCall& call, int64_t bytes) const
   const CallSettings* settings = call.settings;
   const bool wanted = settings == nullptr ? parts_.reproducible : settings->reproducible.value_or(parts_.reproducible);
   key.reproducible = InfoOf(call.collective).reduces && !call.barrier && (wanted || NeedsRankOrder(call));
+  if (has_stream() && call.internal != 0) key.lanes_min = key.lanes_max = 1;  // hosts have one channel
   if (settings == nullptr) return key;
   key.planner = settings->planner;
   key.lanes_min = settings->lanes_min;
@@ -100,8 +108,8 @@ void Communicator::SetSettings(const CallSettings* settings) {
 }
 
 /// A plan's lanes need channels, which are made with the communicator.
-Status Communicator::CheckSettings(const CollectiveCall& call) const {
-  const int32_t most = channels_.channels_per_pair() - 1;
+Status Communicator::CheckSettings(const CollectiveCall& call) {
+  const int32_t most = data_channels().channels_per_pair() - 1;
   if (call.settings == nullptr || std::max(call.settings->lanes_min, call.settings->lanes_max) <= most) {
     return OkStatus();
   }
@@ -129,8 +137,9 @@ StatusOr<const Communicator::Bound*> Communicator::MakeBound(const CallKey& key,
   auto bound = std::make_unique<Bound>();
   bound->key = key;
   bound->plan = plan;
-  MYCEL_ASSIGN_OR_RETURN(bound->program, Bind(plan->program, call.type, static_cast<int64_t>(call.count), channels_));
-  bound->kernel = parts_.device->KernelFor(call.type, call.op);
+  ChannelTable& channels = call.internal == 0 ? data_channels() : channels_;
+  MYCEL_ASSIGN_OR_RETURN(bound->program, Bind(plan->program, call.type, static_cast<int64_t>(call.count), channels));
+  bound->kernel = KernelFor(call);
   bound->element_bytes = SizeOf(call.type);
   bound->user_bytes = static_cast<uint64_t>(bytes);
   bound->timed = bound->user_bytes >= kTimedBytes;
@@ -200,7 +209,12 @@ void Communicator::PostCall(const CollectiveCall& call, uint32_t signature) {
 }
 
 /// Scratch grows to the largest need and stays, without being cleared: a program writes it before it reads it.
-Status Communicator::GrowScratch(size_t bytes) {
+Status Communicator::GrowScratch(size_t bytes, Runs runs) {
+  if (has_stream() && runs == Runs::kData) {
+    MYCEL_ASSIGN_OR_RETURN(current_.launch.bases[static_cast<size_t>(OperandBase::kScratch)],
+                           parts_.stream_device->Scratch(bytes));
+    return OkStatus();
+  }
   if (bytes <= scratch_bytes_) return OkStatus();
   std::unique_ptr<std::byte[]> grown(new (std::nothrow) std::byte[bytes]);
   if (grown == nullptr) {
@@ -213,17 +227,19 @@ Status Communicator::GrowScratch(size_t bytes) {
   return OkStatus();
 }
 
-Status Communicator::Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes) {
-  Status grown = GrowScratch(program.scratch_bytes);
+Status Communicator::Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes, Runs runs) {
+  Status grown = GrowScratch(program.scratch_bytes, runs);
   if (!grown.ok()) [[unlikely]]
     return Fail(std::move(grown));
   Operation& operation = current_;
-  operation.lanes.assign(program.lanes.size(), LaneState());
   Launch& launch = operation.launch;
   launch.program = &program;
   launch.element_bytes = element_bytes;
   launch.rank_count = parts_.rank_count;
   launch.signature = signature;
+  if (has_stream() && runs == Runs::kData) [[unlikely]]
+    return Submit(program);
+  operation.lanes.assign(program.lanes.size(), LaneState());
   launch.lanes = operation.lanes.data();
   launch.finished = nullptr;
   if (!program.waits.empty()) {
@@ -290,7 +306,8 @@ Status Communicator::RunBound(const Bound& bound) {
   served_ = &bound;
   MYCEL_RETURN_IF_ERROR(SetOperands(current_.call, bound.kernel));
   current_.launch.stream_outputs = bound.user_bytes > parts_.cache_bytes;
-  return Begin(*bound.program, bound.base_signature + SequenceSalt(), bound.element_bytes);
+  return Begin(*bound.program, bound.base_signature + SequenceSalt(), bound.element_bytes,
+               current_.call.internal == 0 ? Runs::kData : Runs::kConversation);
 }
 
 /// A call that has to be planned, or whose plan has not run yet.
@@ -300,7 +317,8 @@ Status Communicator::StartFirst(const CollectiveCall& call) {
   StatusOr<const Bound*> made = LookUp(call);
   Status mine = made.status();
   first_ = made.ok() ? *made : nullptr;
-  if (mine.ok()) mine = GrowScratch(first_->program->scratch_bytes);
+  if (mine.ok())
+    mine = GrowScratch(first_->program->scratch_bytes, call.internal == 0 ? Runs::kData : Runs::kConversation);
   CachedPlan* plan = mine.ok() ? first_->plan : nullptr;
   return AgreeOn(PlanKeyOf(call, PlanBytes(call, parts_.rank_count)), mine, plan, &Communicator::RunFirst);
 }
@@ -317,6 +335,7 @@ Status Communicator::BeginGather(const void* mine, void* all, size_t bytes, uint
   CollectiveCall gather;
   gather.collective = Collective::kAllGather;
   gather.count = bytes;
+  if (has_stream()) gather.internal = kBoardVector + static_cast<uint32_t>(Collective::kAllToAllV);  // of the hosts
   StatusOr<const Bound*> found = LookUp(gather);
   gather_ = {mine, all, salt, found.ok() ? *found : nullptr};
   if (found.ok() && (*found)->plan->agreed) [[likely]]
@@ -333,7 +352,7 @@ Status Communicator::RunGather() {
   launch.kernel = bound.kernel;
   launch.stream_outputs = false;
   return Begin(*bound.program, MixSignature(bound.base_signature, gather_.salt) + current_.agreement,
-               bound.element_bytes);
+               bound.element_bytes, Runs::kConversation);
 }
 
 void Communicator::EndTimedFlight(FlightRecord& flight, FlightOutcome outcome) {

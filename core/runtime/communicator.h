@@ -28,8 +28,10 @@
 #include "core/runtime/call_facts.h"
 #include "core/runtime/plan_cache.h"
 #include "core/runtime/status_page.h"
+#include "core/runtime/stream_flights.h"
 #include "core/runtime/vector_plan.h"
 #include "core/spi/device.h"
+#include "core/spi/stream_device.h"
 #include "core/spi/transport.h"
 
 namespace mycel {
@@ -42,6 +44,10 @@ struct CommunicatorParts {
   std::unique_ptr<Transport> transport;  // connected; null when rank_count == 1
   int32_t channels_per_pair = 2;         // the last one carries point-to-point messages
   const Device* device = nullptr;
+  // Where given: what moves the program's data runs there, over `transport`, in the order of the calls' streams; what
+  // the ranks' hosts say to each other runs on `device` over `host_transport`, which has one channel a pair.
+  std::unique_ptr<StreamDevice> stream_device;
+  Transport* host_transport = nullptr;  // part of `transport`
   PlanSource plan_source;
   PlanPairSource plan_pair_source;  // for exchanges that callers keep; may be empty where there are none
   WaitPolicy wait;
@@ -105,11 +111,11 @@ class Communicator {
   Status Run(const CollectiveCall& call);
   /// Runs point-to-point messages of one group together; sends and receives of a pair match in order.
   /// Of `settings` (may be null) the timeout counts.
-  Status RunPoints(std::span<const PointCall> calls, const CallSettings* settings = nullptr);
+  Status RunPoints(std::span<const PointCall> calls, const CallSettings* settings = nullptr, void* stream = nullptr);
 
   // The same in steps, so that one thread can drive several communicators (groups).
   Status Start(const CollectiveCall& call);
-  Status StartPoints(std::span<const PointCall> calls, const CallSettings* settings = nullptr);
+  Status StartPoints(std::span<const PointCall> calls, const CallSettings* settings = nullptr, void* stream = nullptr);
   /// Drives the started operation without waiting; sets `*idle` when nothing moved. OK and !running() when done.
   Status Advance(bool* idle);
   bool running() const { return current_.running; }
@@ -122,7 +128,15 @@ class Communicator {
   /// Whether a plain alltoallv runs by plan (VectorArrays); else the bindings make messages of it.
   bool plans_vectors() const { return parts_.plans_vectors; }
 
-  const Device& device() const { return *parts_.device; }
+  std::string_view device_name() const {
+    return parts_.stream_device == nullptr ? parts_.device->name() : parts_.stream_device->name();
+  }
+  bool RunsUserFunctions() const { return parts_.stream_device == nullptr && parts_.device->RunsUserFunctions(); }
+
+  /// On a StreamDevice: the calls from here to Join go into a stream of the communicator's own, which goes on from
+  /// where `stream` is now; `stream` then waits for them. For calls on several communicators that share a stream.
+  StatusOr<void*> Fork(void* stream) { return parts_.stream_device->Fork(stream); }
+  Status Join(void* stream) { return parts_.stream_device->Join(stream); }
 
   /// One line about how `call` would run.
   StatusOr<std::string> Explain(const CollectiveCall& call);
@@ -176,7 +190,7 @@ class Communicator {
   };
   static_assert(sizeof(PlanReport) == 512);
   /// What each open channel has carried. Between Enter and Leave, or by the thread that makes the calls.
-  std::vector<ChannelTraffic> Traffic() const { return channels_.Traffic(); }
+  std::vector<ChannelTraffic> Traffic() const;
 
  private:
   struct Bound;  // a bound program with its key
@@ -214,7 +228,7 @@ class Communicator {
   Status RunBound(const Bound& bound);
   void SetSettings(const CallSettings* settings);
   uint32_t NumberOf(const CallSettings& settings);
-  Status CheckSettings(const CollectiveCall& call) const;
+  Status CheckSettings(const CollectiveCall& call);
 
   // communicator_agree.cc
   using Resume = Status (Communicator::*)();
@@ -227,8 +241,27 @@ class Communicator {
   Status SendVerdict();
   Status Conclude(const PlanReport& verdict);
 
-  Status Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes);
-  Status GrowScratch(size_t bytes);
+  /// Who runs a launch: what moves the program's data, or what the ranks' hosts say to each other.
+  enum class Runs : uint8_t { kData, kConversation };
+  Status Begin(const BoundProgram& program, uint32_t signature, size_t element_bytes, Runs runs = Runs::kData);
+  Status GrowScratch(size_t bytes, Runs runs = Runs::kData);
+
+  // communicator_stream.cc: on a StreamDevice
+  bool has_stream() const { return parts_.stream_device != nullptr; }
+  /// Of the program's data, wherever it moves.
+  ChannelTable& data_channels() { return has_stream() ? stream_channels_ : channels_; }
+  const void* KernelFor(const CollectiveCall& call) const;
+  Status Submit(const BoundProgram& program);
+  Status ScaleOnStream(const CollectiveCall& call, size_t elements);
+  void StartWatch();
+  void EndWatch();
+  void Watch();
+  void LookAtFlights();
+  Status CheckPeers();
+  std::string DisagreementAbout(Rank peer, uint64_t last, const std::string& where) const;
+  Status JudgeFault(const StreamFault& fault, uint64_t last, const std::string& where) const;
+  void FailStreams(Status cause, const std::string& where, bool tells_wait);
+  std::string FlightText(const StreamFlight& flight) const;
 
   CallFacts FactsOf(const Bound& bound) const;
 
@@ -292,10 +325,10 @@ class Communicator {
   Status SetDynamic(const CollectiveCall& call);  // communicator_dynamic.cc
   Status ScaleInput(const CollectiveCall& call);
 
-  StatusOr<ChannelEnd*> OpenPoint(const PointCall& call, int32_t index);
+  StatusOr<ChannelEnd*> OpenPoint(const PointCall& call, int32_t index, Runs runs);
   /// `index`: of each pair's channel.
-  Status BuildPoints(std::span<const PointCall> calls, int32_t index);
-  int32_t point_index() const { return channels_.channels_per_pair() - 1; }
+  Status BuildPoints(std::span<const PointCall> calls, int32_t index, Runs runs = Runs::kData);
+  int32_t point_index() { return data_channels().channels_per_pair() - 1; }
   Status AddSelfMessages(std::span<const PointCall> calls);
   Status Finish();
   Status Wait();
@@ -362,6 +395,7 @@ class Communicator {
   std::unique_ptr<StepTrace> trace_;
   bool needs_progress_ = false;
   ChannelTable channels_;
+  mutable ChannelTable stream_channels_;  // on a StreamDevice; else unused
   PlanCache plans_;
   RankBoard* board_ = nullptr;  // own
   std::vector<RankBoard*> boards_;
@@ -396,8 +430,9 @@ class Communicator {
   std::unique_ptr<std::byte[]> scratch_;
   size_t scratch_bytes_ = 0;
   std::vector<std::byte> bounce_;
-  uint64_t sequence_ = 0;  // collectives so far
-  uint64_t windows_ = 0;   // opened so far
+  std::unique_ptr<StreamFlights> flights_;  // on a StreamDevice
+  uint64_t sequence_ = 0;                   // collectives so far
+  uint64_t windows_ = 0;                    // opened so far
   uint64_t wait_checks_ = 0;
   CommunicatorStats stats_;
 

@@ -73,14 +73,14 @@ Status Communicator::Agree(const Status& mine, uint64_t plan_hash, Resume resume
 }
 
 Status Communicator::BeginReports(std::span<const PointCall> legs, CallStage stage) {
-  const Status built = BuildPoints(legs, 0);
+  const Status built = BuildPoints(legs, 0, Runs::kConversation);
   if (!built.ok()) return Fail(built);
   // All are of one size: one that is not was damaged, and says nothing about who called what (Mismatch).
   for (BoundInstruction& instruction : points_.instructions) instruction.salt = 0;
   current_.stage = stage;
   current_.launch.kernel = nullptr;
   current_.launch.stream_outputs = false;
-  return Begin(points_, MixSignature(current_.agreement, kAgreeSalt), 1);
+  return Begin(points_, MixSignature(current_.agreement, kAgreeSalt), 1, Runs::kConversation);
 }
 
 Status Communicator::SendVerdict() {

@@ -43,9 +43,9 @@ StatusOr<Communicator::BlockCall*> Communicator::MakeBlocks(const CollectiveCall
   }
   const size_t bytes = at * SizeOf(call.type);
   MYCEL_ASSIGN_OR_RETURN(CachedPlan * plan, plans_.Find(PlanKeyOf(call, static_cast<int64_t>(bytes))));
-  MYCEL_ASSIGN_OR_RETURN(made->program, BindBlocks(plan->program, call.type, made->counts, channels_));
+  MYCEL_ASSIGN_OR_RETURN(made->program, BindBlocks(plan->program, call.type, made->counts, data_channels()));
   made->plan = plan;
-  made->kernel = parts_.device->KernelFor(call.type, call.op);
+  made->kernel = KernelFor(call);
   made->base_signature = MixSignature(CallSignature(key), plan->program.plan_hash);
   made->stream_outputs = bytes > parts_.cache_bytes;
   if (block_calls_.size() >= kBlockCallsMax) block_calls_.clear();

@@ -12,9 +12,9 @@ namespace mycel {
 Status Communicator::SetDynamic(const CollectiveCall& call) {
   if (call.op == ReduceOp::kPreMulSum) return ScaleInput(call);
   MYCEL_CHECK(call.op == ReduceOp::kUser);
-  if (!parts_.device->RunsUserFunctions()) {
+  if (!RunsUserFunctions()) {
     return Fail(InvalidUsage(Where() + ": a function of the program cannot run on device " +
-                             std::string(parts_.device->name()) + "; use one of the library's operations"));
+                             std::string(device_name()) + "; use one of the library's operations"));
   }
   current_.user = call.dynamic->user;
   current_.user.element_bytes = SizeOf(call.type);
@@ -26,6 +26,7 @@ Status Communicator::ScaleInput(const CollectiveCall& call) {
   const bool blocks = call.collective == Collective::kReduceScatter && call.vector == nullptr;
   const uint64_t elements = call.count * (blocks ? static_cast<uint64_t>(parts_.rank_count) : 1);
   const size_t bytes = elements * SizeOf(call.type);
+  if (has_stream()) return ScaleOnStream(call, elements);
   if (bytes > scaled_bytes_) {
     scaled_.reset();
     scaled_bytes_ = 0;

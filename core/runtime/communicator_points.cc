@@ -92,11 +92,12 @@ Status Communicator::AddSelfMessages(std::span<const PointCall> calls) {
   return OkStatus();
 }
 
-StatusOr<ChannelEnd*> Communicator::OpenPoint(const PointCall& call, int32_t index) {
-  return call.sends ? channels_.Send(Rank(call.peer), index) : channels_.Recv(Rank(call.peer), index);
+StatusOr<ChannelEnd*> Communicator::OpenPoint(const PointCall& call, int32_t index, Runs runs) {
+  ChannelTable& channels = runs == Runs::kData ? data_channels() : channels_;
+  return call.sends ? channels.Send(Rank(call.peer), index) : channels.Recv(Rank(call.peer), index);
 }
 
-Status Communicator::BuildPoints(std::span<const PointCall> calls, int32_t index) {
+Status Communicator::BuildPoints(std::span<const PointCall> calls, int32_t index, Runs runs) {
   points_.lanes.clear();
   points_.instructions.clear();
   points_.operands.clear();
@@ -107,7 +108,7 @@ Status Communicator::BuildPoints(std::span<const PointCall> calls, int32_t index
   points_.slice_bytes = kPointSliceBytes;
   for (const PointCall& call : calls) {
     if (call.peer == parts_.rank.value()) continue;
-    MYCEL_ASSIGN_OR_RETURN(const ChannelEnd* end, OpenPoint(call, index));
+    MYCEL_ASSIGN_OR_RETURN(const ChannelEnd* end, OpenPoint(call, index, runs));
     // All rings of a communicator are equal, so both sides come to the same slices: at least two in a ring.
     points_.slice_bytes = std::min(kPointSliceBytes, static_cast<int64_t>(end->payload_bytes / 2) / 64 * 64);
     break;
@@ -116,7 +117,7 @@ Status Communicator::BuildPoints(std::span<const PointCall> calls, int32_t index
   MYCEL_RETURN_IF_ERROR(AddSelfMessages(calls));
   for (const PointCall& call : calls) {
     if (call.peer == parts_.rank.value()) continue;
-    MYCEL_ASSIGN_OR_RETURN(ChannelEnd * end, OpenPoint(call, index));
+    MYCEL_ASSIGN_OR_RETURN(ChannelEnd * end, OpenPoint(call, index, runs));
     points_.slot_count = static_cast<int32_t>(std::min<uint64_t>(
         static_cast<uint64_t>(points_.slot_count), end->payload_bytes / static_cast<uint64_t>(points_.slice_bytes)));
     // The last message on the same ring, if any, goes first.
@@ -138,10 +139,11 @@ Status Communicator::BuildPoints(std::span<const PointCall> calls, int32_t index
   return OkStatus();
 }
 
-Status Communicator::StartPoints(std::span<const PointCall> calls, const CallSettings* settings) {
+Status Communicator::StartPoints(std::span<const PointCall> calls, const CallSettings* settings, void* stream) {
   // relaxed: as in Start.
   if (failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed)) return Fail(error());
   current_.point_to_point = true;
+  current_.call.stream = stream;
   current_.stage = CallStage::kNone;
   current_.refused = false;
   SetSettings(settings);
@@ -168,8 +170,8 @@ Status Communicator::StartPoints(std::span<const PointCall> calls, const CallSet
   return Begin(points_, kBoardSendRecv, 1);
 }
 
-Status Communicator::RunPoints(std::span<const PointCall> calls, const CallSettings* settings) {
-  MYCEL_RETURN_IF_ERROR(StartPoints(calls, settings));
+Status Communicator::RunPoints(std::span<const PointCall> calls, const CallSettings* settings, void* stream) {
+  MYCEL_RETURN_IF_ERROR(StartPoints(calls, settings, stream));
   return Wait();
 }
 

@@ -162,7 +162,7 @@ StatusOr<VectorPlan> Communicator::MakeVectorPlan(uint64_t key, const std::vecto
   made.plan_hash = plan.program.plan_hash;
   made.as_messages = may_be_messages && plan.planner == parts_.message_planner;
   if (made.as_messages) return made;
-  MYCEL_ASSIGN_OR_RETURN(made.program, Bind(plan.program, DataType::kUint8, 0, channels_));
+  MYCEL_ASSIGN_OR_RETURN(made.program, Bind(plan.program, DataType::kUint8, 0, data_channels()));
   return made;
 }
 

@@ -286,6 +286,7 @@ void Communicator::Abort(const char* how) {
   abort_word_.store(how, std::memory_order_relaxed);
   // relaxed: a flag that every wait polls; nothing is published with it.
   aborted_.store(true, std::memory_order_relaxed);
+  if (parts_.stream_device != nullptr) parts_.stream_device->Abort();
   if (board_ != nullptr) Ring(board_->bell);
 }
 

@@ -26,7 +26,9 @@ Status StartNext(Cursor* cursor) {
   GroupPart& part = *cursor->part;
   if (!cursor->points_started) {
     cursor->points_started = true;
-    if (!part.points.empty()) return part.communicator->StartPoints(part.points, part.points_settings);
+    if (!part.points.empty()) {
+      return part.communicator->StartPoints(part.points, part.points_settings, part.points_stream);
+    }
   }
   if (cursor->next < part.collectives.size()) return part.communicator->Start(part.collectives[cursor->next++]);
   cursor->done = true;

@@ -16,6 +16,7 @@ struct GroupPart {
   std::vector<PointCall> points;
   const CallSettings* points_settings = nullptr;  // of the messages; may be null
   std::vector<CollectiveCall> collectives;
+  void* points_stream = nullptr;  // on a StreamDevice: where the messages run
 };
 
 /// Runs all parts to their ends in the calling thread, round-robin, so that ranks of one thread can wait for each

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/plan/plan.h"
@@ -35,6 +36,7 @@ struct BoundProgram {
   int64_t slice_bytes = 0;
   int32_t slot_count = 0;
   size_t scratch_bytes = 0;
+  mutable std::shared_ptr<void> on_device;  // a StreamDevice's copy of the arrays, made at the first launch
 };
 
 struct Launch {

@@ -4,10 +4,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "core/base/clock.h"
 #include "tests/conformance/rank_runner.h"
 #include "tests/conformance/slot_protocol.h"
+#include "tests/gpu/fake_driver.h"
 #include "transport/chaos/chaos_transport.h"
+#include "transport/ipc/ipc_transport.h"
 #include "transport/loopback/loopback_transport.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/ucx/ucx.h"
@@ -25,6 +29,7 @@ struct Backend {
   bool reads_directly = true;          // peers' memory can be read
   size_t rings_per_channel = 1;        // 2: its ends share no memory, each has its own
   bool descriptors_inherited = false;  // UCX opens its own without FD_CLOEXEC
+  size_t host_channels = 0;            // of each pair, beside those that are asked for: what hosts talk through
 };
 
 TransportOptions OptionsFor(const RankContext& context, size_t payload_bytes) {
@@ -269,8 +274,9 @@ TEST_P(TransportConformance, StaysWithinItsMemoryBudget) {
       }
     }
     const size_t headers = 11 * 2 * (ChannelBytes(4096) - 4096);
+    const size_t host = GetParam().host_channels * (11 * ChannelBytes(PayloadBytesFor(12)) + 12 * 2048);
     EXPECT_GE(transport->MemoryBytes(), 11 * 2 * PayloadBytesFor(12));
-    EXPECT_LE(transport->MemoryBytes(), rings * ((size_t{8} << 20) + headers) + 12 * 2048);
+    EXPECT_LE(transport->MemoryBytes(), rings * ((size_t{8} << 20) + headers) + host + 12 * 2048);
     LeaveTogether(context, *transport);
   });
 }
@@ -409,6 +415,31 @@ std::vector<Backend> Backends() {
   };
 }
 
+/// Ranks share the fake driver's devices, whose memory the host reads as well.
+std::unique_ptr<Transport> Ipc(bool processes, bool maps_peers) {
+  static std::atomic<int32_t> next{0};
+  IpcOptions options;
+  options.driver = FakeDriver();
+  options.device = next.fetch_add(1) % options.driver->device_count();
+  options.maps_peers = maps_peers;
+  options.host = [processes]() -> std::unique_ptr<Transport> {
+    if (!processes) return std::make_unique<LoopbackTransport>();
+    ShmOptions shm;
+    shm.direct = DirectMode::kOff;
+    return std::make_unique<ShmTransport>(shm);
+  };
+  return std::make_unique<IpcTransport>(options);
+}
+
+std::vector<Backend> IpcBackends() {
+  Backend threads{"Threads", RanksAre::kThreads, [] { return Ipc(false, true); }, false};
+  Backend processes{"Processes", RanksAre::kProcesses, [] { return Ipc(true, true); }, false};
+  Backend pinned{"PinnedProcesses", RanksAre::kProcesses, [] { return Ipc(true, false); }, false};
+  threads.host_channels = processes.host_channels = 2;
+  pinned.host_channels = 4;  // its slots are the host's, and the device's lie unused
+  return {threads, processes, pinned};
+}
+
 /// Over TCP; none where this build has no UCX, or ThreadSanitizer, which does not survive UCX: both want to be the one
 /// that watches the program's memory calls.
 std::vector<Backend> UcxBackends() {
@@ -424,6 +455,9 @@ std::vector<Backend> UcxBackends() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, TransportConformance, testing::ValuesIn(Backends()),
+                         [](const auto& backend) { return backend.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Ipc, TransportConformance, testing::ValuesIn(IpcBackends()),
                          [](const auto& backend) { return backend.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(Ucx, TransportConformance, testing::ValuesIn(UcxBackends()),
