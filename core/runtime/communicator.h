@@ -260,7 +260,7 @@ class Communicator {
   Status CheckPeers();
   std::string DisagreementAbout(Rank peer, uint64_t last, const std::string& where) const;
   Status JudgeFault(const StreamFault& fault, uint64_t last, const std::string& where) const;
-  void FailStreams(Status cause, const std::string& where, bool tells_wait);
+  void FailStreams(const Status& cause, const std::string& where, bool tells_wait);
   std::string FlightText(const StreamFlight& flight) const;
 
   CallFacts FactsOf(const Bound& bound) const;

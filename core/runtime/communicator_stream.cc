@@ -159,7 +159,7 @@ Status Communicator::CheckPeers() {
 }
 
 /// Ends what is on its way, and keeps why. `tells_wait`: for whom it waited belongs to the text.
-void Communicator::FailStreams(Status cause, const std::string& where, bool tells_wait) {
+void Communicator::FailStreams(const Status& cause, const std::string& where, bool tells_wait) {
   flights_->told = true;
   parts_.stream_device->Abort();
   std::string text = StatusMessage(cause);

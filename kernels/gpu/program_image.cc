@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "core/base/check.h"
 
@@ -11,13 +12,14 @@ namespace {
 template <typename T>
 size_t Place(const std::vector<T>& array, size_t* at) {
   const size_t begin = (*at + 63) / 64 * 64;
-  *at = begin + array.size() * sizeof(T);
+  *at = begin + std::as_bytes(std::span(array)).size();
   return begin;
 }
 
 template <typename T>
 void Write(const std::vector<T>& array, std::byte* target) {
-  if (!array.empty()) std::memcpy(target, array.data(), array.size() * sizeof(T));
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(array));
+  if (!bytes.empty()) std::memcpy(target, bytes.data(), bytes.size());
 }
 
 }  // namespace
