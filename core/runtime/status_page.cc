@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
 #include <new>
 #include <string>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
+#include "core/base/system_text.h"
 #include "core/base/text_hash.h"
 #include "core/plan/collective.h"
 #include "core/plan/types.h"
@@ -35,9 +35,8 @@ constexpr size_t kHeaderBytes = 4096;
 size_t OffsetOf(uint32_t entry) { return kHeaderBytes + size_t{entry} * kStatusEntryBytes; }
 
 std::string ProgramName() {
-  std::string name;
-  std::getline(std::ifstream("/proc/self/comm"), name);
-  return name;
+  const std::string name = SystemText("/proc/self/comm");
+  return name.substr(0, name.find('\n'));
 }
 
 /// This process's page. It lives as long as there are communicators: afterwards no descriptor is left. A forked child

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
+#include <sstream>
+
+#include "core/base/system_text.h"
 
 namespace mycel {
 namespace {
@@ -61,7 +63,7 @@ std::vector<std::string> FolderFiles::List(const std::string& folder) const {
 }
 
 std::optional<std::string> FolderFiles::Line(const std::string& file) const {
-  std::ifstream in(fs::path(root_) / file);
+  std::istringstream in(SystemText(fs::path(root_) / file));
   std::string line;
   if (!std::getline(in, line)) return std::nullopt;
   line.erase(line.find_last_not_of(" \t\r") + 1);

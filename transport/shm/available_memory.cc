@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <string>
+
+#include "core/base/system_text.h"
 
 namespace mycel {
 namespace {
 
 /// The first number of a file; nothing when the file is absent or says "max".
 std::optional<size_t> NumberIn(const std::string& path) {
-  std::ifstream file(path);
+  std::istringstream file(SystemText(path));
   size_t value = 0;
   if (!(file >> value)) return std::nullopt;
   return value;
@@ -20,7 +21,7 @@ std::optional<size_t> NumberIn(const std::string& path) {
 
 /// The number after `key` in a file of "key number" lines.
 std::optional<size_t> NumberAfter(const std::string& path, const std::string& key) {
-  std::ifstream file(path);
+  std::istringstream file(SystemText(path));
   std::string line;
   while (std::getline(file, line)) {
     std::istringstream words(line);
@@ -43,7 +44,7 @@ size_t LeftInGroup(const std::string& folder, const char* limit_file, const char
 
 size_t LeftInGroups() {
   size_t left = SIZE_MAX;
-  std::ifstream groups("/proc/self/cgroup");
+  std::istringstream groups(SystemText("/proc/self/cgroup"));
   std::string line;
   while (std::getline(groups, line)) {
     const size_t first = line.find(':');

@@ -10,12 +10,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <map>
 #include <mutex>
+#include <sstream>
 
 #include "core/base/check.h"
 #include "core/base/mutex.h"
+#include "core/base/system_text.h"
 #include "core/base/text_hash.h"
 
 namespace mycel {
@@ -29,12 +30,7 @@ uint64_t InodeOf(const char* path) {
   return stat(path, &facts) == 0 ? static_cast<uint64_t>(facts.st_ino) : 0;
 }
 
-uint64_t MachineId() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string text;
-  file >> text;
-  return HashOfText(text);
-}
+uint64_t MachineId() { return HashOfText(SystemText("/proc/sys/kernel/random/boot_id")); }
 
 uint64_t ProcessToken(pid_t pid) {
   static Mutex mutex;
@@ -90,9 +86,7 @@ bool PeerProcess::Alive() const {
 std::string PeerProcess::Condition() const {
   const std::string who = "pid " + std::to_string(pid_);
   if (!Alive()) return who + " has ended";
-  std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
-  std::string stat;
-  std::getline(file, stat);
+  const std::string stat = SystemText("/proc/" + std::to_string(pid_) + "/stat");
   // The state is the letter after the program's name, which is in parentheses and may hold any character.
   const size_t close = stat.rfind(')');
   const char state = close == std::string::npos || close + 2 >= stat.size() ? '?' : stat[close + 2];
@@ -115,7 +109,7 @@ int ReadProcessMemory(pid_t pid, uint64_t address, void* target, size_t bytes) {
 }
 
 void AllowMemoryReads() {
-  std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
+  std::istringstream file(SystemText("/proc/sys/kernel/yama/ptrace_scope"));
   int scope = 0;
   // 1: only descendants, unless the process to be read agrees. 0 needs nothing, 2 and 3 cannot be helped.
   if (file >> scope && scope == 1) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
